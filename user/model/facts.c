@@ -1,0 +1,26 @@
+#include "model/facts.h"
+
+#include <string.h>
+
+void ovl_facts_fini(struct ovl_facts *f)
+{
+	ovl_vec_each(link, &f->links)
+		ovl_vec_fini(&link->features);
+	ovl_vec_fini(&f->ns);
+	ovl_vec_fini(&f->links);
+	ovl_vec_fini(&f->missing);
+	ovl_vec_fini(&f->config);
+	memset(f, 0, sizeof(*f));
+}
+
+const char *ovl_facts_ns(const struct ovl_facts *f, uint32_t ns)
+{
+	return ns < f->ns.n ? f->ns.v[ns].name : "?";
+}
+
+const struct ovl_link *ovl_facts_iface(const struct ovl_facts *f)
+{
+	if (f->iface < 0 || (size_t)f->iface >= f->links.n)
+		return NULL;
+	return &f->links.v[f->iface];
+}

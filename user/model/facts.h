@@ -1,0 +1,104 @@
+/*
+ * Facts of a run that do not change from sample to sample: host, interface, path, load, instruments.
+ * Plain data, made by collect and app (or read back from a recording), consumed by model and view.
+ */
+#ifndef OVL_MODEL_FACTS_H
+#define OVL_MODEL_FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+#define OVL_NAME_MAX 64 /* names of namespaces, hosts, counters, symbols */
+#define OVL_IF_MAX   16 /* IFNAMSIZ */
+#define OVL_TEXT_MAX 256
+
+/** One network namespace on the path. */
+struct ovl_ns {
+	char name[OVL_NAME_MAX]; /* name in /run/netns, else "twin:a-node"…, else "net:[inode]"; "" never */
+	uint64_t inode;
+};
+
+/** One feature bit of a device, by ethtool's name. */
+struct ovl_feature {
+	char name[40];
+	bool on;
+};
+
+/** One device on the path. */
+struct ovl_link {
+	uint32_t ns; /* index into ovl_facts.ns */
+	int ifindex;
+	char name[OVL_IF_MAX];
+	char kind[OVL_IF_MAX]; /* rtnetlink's kind; "" for a physical device */
+	uint32_t mtu;
+	int lower; /* index of the underlay (tunnel) or peer (veth) device in ovl_facts.links, -1: none */
+	bool up;
+	OVL_VEC(struct ovl_feature) features;
+};
+
+struct ovl_vxlan {
+	bool valid;
+	uint32_t vni;
+	uint16_t port;
+	char local[46]; /* address, "" when unset */
+	char dev[OVL_IF_MAX]; /* "" when unset */
+};
+
+/** The load as configured and as agreed with the peer. */
+struct ovl_load_facts {
+	bool valid;
+	char kind[16];      /* "iperf-like" */
+	char peer_kind[16]; /* "twin" "lab" "ovltrace" */
+	uint32_t streams;
+	char congestion[16];
+	int cpu_sender, cpu_receiver; /* -1: on another host */
+	bool has_underlay; /* slices of the underlay are measured */
+	char where[OVL_TEXT_MAX]; /* one sentence, e.g. "twin of flannel.1 (CPU only: no NIC, no wire)" */
+};
+
+/** One instrument that is absent, and what that costs. */
+struct ovl_missing {
+	char hook[OVL_NAME_MAX];
+	char reason[OVL_TEXT_MAX];
+	char lost[OVL_TEXT_MAX];
+};
+
+/** One effective option, for the JSON document's `config`. */
+struct ovl_setting {
+	char name[32];
+	char value[OVL_TEXT_MAX];
+};
+
+struct ovl_facts {
+	char tool_version[16], libbpf_version[16];
+	char kernel[OVL_NAME_MAX], arch[16], nodename[OVL_NAME_MAX];
+	uint32_t cpus; /* online */
+	uint64_t start_unix_ns;
+
+	OVL_VEC(struct ovl_ns) ns;
+	OVL_VEC(struct ovl_link) links;
+	int iface;  /* index into links of the interface looked at, -1: none (loadless, or before it is known) */
+	struct ovl_vxlan vxlan;
+	struct ovl_load_facts load;
+
+	uint32_t sample_hz; /* 0: no sampler */
+	uint64_t interval_ns;
+	/* calibrated at start; 0: unknown */
+	uint64_t sample_cost_ns;     /* one sampler interrupt, dispatch and stack walk included */
+	uint64_t drop_cost_ns;       /* one run of the drop program, dispatch included */
+	uint64_t retransmit_cost_ns; /* one run of the retransmit program, dispatch included */
+	uint32_t progs_attached;     /* tracepoint programs attached */
+	OVL_VEC(struct ovl_missing) missing;
+	OVL_VEC(struct ovl_setting) config;
+};
+
+/** Release what *f holds and zero it. */
+void ovl_facts_fini(struct ovl_facts *f);
+/** Name of a namespace by index, "?" when out of range. */
+const char *ovl_facts_ns(const struct ovl_facts *f, uint32_t ns);
+/** The interface looked at, or NULL. */
+const struct ovl_link *ovl_facts_iface(const struct ovl_facts *f);
+
+#endif
