@@ -1,7 +1,7 @@
 # ovltrace: `make` builds ./ovltrace, `make check` runs what needs no root, `make test` everything.
-# V=1 shows the commands, CC=clang builds with clang. Built things live in .output/.
+# V=1 shows the commands, CC=clang builds with clang, O=DIR builds elsewhere (then without
+# touching ./ovltrace). Built things live in .output/.
 
-CC      ?= gcc
 ifeq ($(origin CC),default)
 CC      := gcc
 endif
@@ -10,8 +10,7 @@ BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PKGCONF ?= pkg-config
 
 O := .output
-# floors, top first: an archive may use only those to its right
-FLOORS := app view collect load lab model base
+PROGRAM := $(O)/ovltrace
 
 ifeq ($(V),1)
 Q :=
@@ -20,6 +19,12 @@ else
 Q := @
 say = @printf '  %-7s %s\n'
 endif
+
+# floors, top first, and what each may use: tests/floors.txt is the one place
+FLOORS := $(shell awk '$$1 == "floor" { all = $$2 " " all } END { print all }' tests/floors.txt)
+uses    = $(shell awk '$$1 == "floor" && $$2 == "$(1)" { for (i = NF; i > 3; i--) print $$i }' \
+		tests/floors.txt)
+$(foreach floor,$(FLOORS),$(eval uses_$(floor) := $(call uses,$(floor))))
 
 PKGS     := libbpf json-c libmnl ncursesw zlib libelf
 WARN     := -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wpointer-arith \
@@ -30,6 +35,12 @@ CFLAGS_ALL := -std=gnu11 -pthread $(WARN) $(CFLAGS) $(shell $(PKGCONF) --cflags 
 LDLIBS   := $(shell $(PKGCONF) --libs $(PKGS) 2>/dev/null) -lm
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
+ifneq ($(MAKECMDGOALS),clean)
+ifneq ($(shell $(PKGCONF) --exists $(PKGS) 2>/dev/null && echo yes),yes)
+$(error libraries to build with are missing ($(PKGS)): run scripts/install-deps build as root)
+endif
+endif
+
 SRC    := $(sort $(shell find user -name '*.c'))
 OBJ    := $(SRC:user/%.c=$(O)/obj/%.o)
 ASAN   := $(SRC:user/%.c=$(O)/asan/%.o)
@@ -38,75 +49,103 @@ floor_objs = $(filter $(O)/$(1)/$(2)/%,$(filter-out $(O)/$(1)/$(MAIN).o,$(if $(f
 LIBS      := $(FLOORS:%=$(O)/lib/libovl_%.a)
 ASAN_LIBS := $(FLOORS:%=$(O)/asan/libovl_%.a)
 
-BPF_SRC := $(wildcard bpf/*.bpf.c)
+BPF_SRC := $(sort $(wildcard bpf/*.bpf.c))
 BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(O)/bpf/%.bpf.o)
 SKEL    := $(O)/bpf/ovltrace.skel.h
-ARCH    := $(shell uname -m | sed 's/x86_64/x86/;s/aarch64/arm64/')
+ARCH    := $(shell uname -m | sed 's/x86_64/x86/;s/aarch64/arm64/;s/ppc64le/powerpc/;s/riscv64/riscv/')
 
-# tests/unit/<floor>_<noun>_test.c is linked with its own floor and those below it
-UNIT     := $(wildcard tests/unit/*_test.c)
-UNIT_BIN := $(UNIT:tests/unit/%.c=$(O)/tests/%)
-floors_from = $(if $(filter $(1),$(FLOORS)),$(shell echo '$(FLOORS)' | sed 's/.*\b$(1)\b/$(1)/'),)
+# tests/unit/<floor>_<noun>_test.c is linked with its own floor and those that floor may use,
+# under ASan and UBSan; tests/tools/*.c are programs for tests, linked like ovltrace itself
+UNIT      := $(sort $(wildcard tests/unit/*_test.c))
+UNIT_BIN  := $(UNIT:tests/unit/%.c=$(O)/tests/%)
+TOOLS     := $(sort $(wildcard tests/tools/*.c))
+TOOLS_BIN := $(TOOLS:tests/tools/%.c=$(O)/tests/%)
 
-.PHONY: all check test unit clean format-check bpf
+.PHONY: all check test unit tools libs bpf clean FORCE
+.DELETE_ON_ERROR:
+
+ifeq ($(O),.output)
 all: ovltrace
+ovltrace: $(PROGRAM)
+	$(Q)ln -f $< $@
+else
+.PHONY: ovltrace
+all ovltrace: $(PROGRAM)
+endif
 
-ovltrace: $(O)/obj/$(MAIN).o $(LIBS)
+$(PROGRAM): $(O)/obj/$(MAIN).o $(LIBS)
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $< $(LIBS) $(LDLIBS)
 
 define floor_rule
-$(O)/lib/libovl_$(1).a: $$(call floor_objs,obj,$(1))
+$(O)/lib/libovl_$(1).a: $$(call floor_objs,obj,$(1)) $(O)/list/$(1)
 	$$(say) AR $$(@F)
-	$$(Q)mkdir -p $$(@D) && rm -f $$@ && ar rcs $$@ $$^
-$(O)/asan/libovl_$(1).a: $$(call floor_objs,asan,$(1))
-	$$(Q)mkdir -p $$(@D) && rm -f $$@ && ar rcs $$@ $$^
+	$$(Q)mkdir -p $$(@D) && rm -f $$@ && ar rcs $$@ $$(filter %.o,$$^)
+$(O)/asan/libovl_$(1).a: $$(call floor_objs,asan,$(1)) $(O)/list/$(1)
+	$$(Q)mkdir -p $$(@D) && rm -f $$@ && ar rcs $$@ $$(filter %.o,$$^)
+# remade when a source file comes or goes
+$(O)/list/$(1): FORCE
+	$$(call if_changed,$$(call floor_objs,obj,$(1)))
 endef
+# write text $(1) to the target, but touch it only when it differs
+if_changed = @mkdir -p $(@D); printf '%s\n' '$(strip $(1))' > $@.new; \
+	if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 $(foreach floor,$(FLOORS),$(eval $(call floor_rule,$(floor))))
+libs: $(LIBS)
 
 $(O)/obj/%.o: user/%.c $(O)/flags
 	$(say) CC $<
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(DEPFLAGS) -c -o $@ $<
 $(O)/asan/%.o: user/%.c $(O)/flags
 	$(say) ASAN $<
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(SANITIZE) -MMD -MP -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(SANITIZE) $(DEPFLAGS) -c -o $@ $<
 
-# collect is the only floor that sees the skeleton
+# collect is the only floor that sees the skeleton: a system header, so that its warnings are not
+# ours, hence -MD there (-MMD leaves system headers out)
+DEPFLAGS := -MMD -MP
 $(O)/obj/collect/%.o $(O)/asan/collect/%.o: CPPFLAGS += -isystem $(O)/bpf
+$(O)/obj/collect/%.o $(O)/asan/collect/%.o: DEPFLAGS := -MD -MP
 $(filter $(O)/obj/collect/% $(O)/asan/collect/%,$(OBJ) $(ASAN)): | $(SKEL)
 
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c $(O)/flags
 	$(say) BPF $<
 	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 -mcpu=v3 --target=bpf -D__TARGET_ARCH_$(ARCH) -Ivmlinux -Ibpf \
 		-I/usr/include/$(shell uname -m)-linux-gnu -Wall -Wextra -Werror -MMD -MP -c -o $@ $<
-$(O)/bpf/ovltrace.bpf.o: $(BPF_OBJ)
+$(O)/bpf/ovltrace.bpf.o: $(BPF_OBJ) $(O)/list/bpf
 	$(say) BPFLINK $@
-	$(Q)$(BPFTOOL) gen object $@ $^
+	$(Q)$(BPFTOOL) gen object $@ $(filter %.o,$^)
 $(SKEL): $(O)/bpf/ovltrace.bpf.o
 	$(say) SKEL $@
 	$(Q)$(BPFTOOL) gen skeleton $< name ovltrace_bpf > $@.tmp && mv $@.tmp $@
+$(O)/list/bpf: FORCE
+	$(call if_changed,$(BPF_OBJ))
 bpf: $(SKEL)
 
 .SECONDEXPANSION:
-$(O)/tests/%: tests/unit/%.c tests/unit/tap.h $$(foreach f,$$(call floors_from,$$(firstword $$(subst _, ,$$*))),$(O)/asan/libovl_$$f.a)
+floor_of = $(firstword $(subst _, ,$(1)))
+with_below = $(1:%=$(O)/asan/libovl_%.a) $(uses_$(1):%=$(O)/asan/libovl_%.a)
+$(UNIT_BIN): $(O)/tests/%: tests/unit/%.c $(O)/flags $$(call with_below,$$(call floor_of,$$*))
 	$(say) TEST $@
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(SANITIZE) -Itests/unit -MMD -MP -o $@ $< \
-		$(filter %.a,$^) $(LDLIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(SANITIZE) -Itests/unit \
+		-MMD -MP -MF $@.d -MT $@ -o $@ $< $(filter %.a,$^) $(LDLIBS)
+$(TOOLS_BIN): $(O)/tests/%: tests/tools/%.c $(O)/flags $(LIBS)
+	$(say) TOOL $@
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d -MT $@ -o $@ $< \
+		$(LIBS) $(LDFLAGS) $(LDLIBS)
 unit: $(UNIT_BIN)
+tools: $(TOOLS_BIN)
 
 # rebuild everything when the compiler or its flags change
 $(O)/flags: FORCE
-	@mkdir -p $(@D); printf '%s\n' '$(CC) $(CLANG) $(CPPFLAGS) $(CFLAGS_ALL)' > $@.new; \
-		cmp -s $@.new $@ && rm $@.new || mv $@.new $@
-.PHONY: FORCE
+	$(call if_changed,$(CC) $(CLANG) $(CPPFLAGS) $(CFLAGS_ALL))
 FORCE:
 
-check: all unit
+check: all unit tools
 	$(Q)tests/run check
-test: all unit
+test: all unit tools
 	$(Q)tests/run all
 
 clean:
 	rm -rf $(O) ovltrace
 
--include $(OBJ:.o=.d) $(ASAN:.o=.d) $(BPF_OBJ:.o=.d) $(UNIT_BIN:=.d)
+-include $(OBJ:.o=.d) $(ASAN:.o=.d) $(BPF_OBJ:.o=.d) $(UNIT_BIN:=.d) $(TOOLS_BIN:=.d)

@@ -1,0 +1,89 @@
+# shellcheck shell=bash
+# TAP for shell tests: source it, call ok/is/like/run…, end with `finish`. Cleans up on every exit.
+#
+#   plan of a file that cannot run here:  skip_all "needs root"
+#   clean-up, last first:                 at_exit 'ip netns del x'
+#   kill only what was recorded:          start CMD…; it goes to $STARTED and dies at exit
+
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+OVLTRACE=${OVLTRACE:-$PWD/ovltrace}
+T=$(mktemp -d "${TMPDIR:-/tmp}/ovl-test.XXXXXX")
+N=0 FAILED=0 CLEANUP=() STARTED=''
+
+at_exit() { CLEANUP+=("$1"); }
+
+cleanup() {
+	local i
+	for ((i = ${#CLEANUP[@]} - 1; i >= 0; i--)); do eval "${CLEANUP[i]}" >/dev/null 2>&1; done
+	rm -rf "$T"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+# start CMD…: run in the background, remember its pid in STARTED, end it at exit
+start() {
+	"$@" &
+	STARTED=$!
+	at_exit "kill $STARTED 2>/dev/null; wait $STARTED"
+}
+
+skip_all() {
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+need_root() { [ "$(id -u)" = 0 ] || skip_all "needs root"; }
+need() {
+	local c
+	for c; do command -v "$c" >/dev/null || skip_all "needs the program $c"; done
+}
+
+# ok STATUS NAME [DETAIL]: a check by exit status (0 is good)
+ok() {
+	N=$((N + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $N - $2"
+	else
+		FAILED=$((FAILED + 1))
+		echo "not ok $N - $2"
+		[ -n "${3-}" ] && printf '%s\n' "$3" | head -20 | sed 's/^/# /'
+	fi
+	return 0
+}
+is() { [ "$1" = "$2" ]; ok $? "$3" "got: $1"$'\n'"want: $2"; }
+like() { [[ $1 =~ $2 ]]; ok $? "$3" "got: $1"$'\n'"want a match of: $2"; }
+unlike() { ! [[ $1 =~ $2 ]]; ok $? "$3" "got: $1"$'\n'"want no match of: $2"; }
+skip() {
+	N=$((N + 1))
+	echo "ok $N # SKIP $1"
+}
+
+# run CMD…: keep exit status, stdout and stderr in RC, OUT and ERR
+run() {
+	"$@" >"$T/out" 2>"$T/err" </dev/null
+	RC=$?
+	OUT=$(cat "$T/out")
+	ERR=$(cat "$T/err")
+}
+
+# one_sentence NAME: the last run said exactly one line on stderr, which begins with the program's name
+one_sentence() {
+	local lines
+	lines=$(printf '%s' "$ERR" | grep -c '')
+	[ "$lines" = 1 ] && [[ $ERR == ovltrace:\ * ]]
+	ok $? "$1: one sentence" "$ERR"
+}
+
+# json FILE EXPR: value of a python expression over the document `d`
+json() {
+	python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+print(eval(sys.argv[2]))' "$1" "$2"
+}
+
+finish() {
+	echo "1..$N"
+	[ "$FAILED" = 0 ]
+	exit
+}

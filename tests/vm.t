@@ -1,0 +1,79 @@
+#!/bin/bash
+# Debian's kernels 6.1 and 6.12 in QEMU: every program loads and attaches there, and one vxlan flow
+# is measured and classified. timeout: 900
+# needs: root (for apt-get, when a kernel is not in the cache)
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+need python3 qemu-system-x86_64
+[ -x "$OVLTRACE" ] || skip_all "$OVLTRACE is not built"
+export OVLTRACE
+
+# What runs in there. Each part of its output begins with a line "== NAME CODE".
+cat > "$T/inside" <<'EOS'
+part() {
+	name=$1
+	shift
+	"$@" > /tmp/part 2> /tmp/part.err
+	echo "== $name $?"
+	cat /tmp/part /tmp/part.err
+}
+part kernel uname -r
+part load-module modprobe vxlan
+part doctor ./ovltrace doctor
+part doctor-json ./ovltrace doctor --json
+part up ./ovltrace lab up flannel-vxlan
+part run ./ovltrace --load iperf-like --iface flannel.1 --for 3 --json=/tmp/run.json
+part document cat /tmp/run.json
+part down ./ovltrace lab down
+part left ls -A /run/netns
+part programs bpftool prog show
+part complaints sh -c '! dmesg | grep -E "BUG:|WARNING:|Oops|Call Trace|soft lockup"'
+EOS
+
+# part NAME: what it printed; code NAME: its exit code
+part() { awk -v want="$1" '/^== / { on = $2 == want; next } on' "$T/stdout"; }
+code() { awk -v want="$1" '/^== / && $2 == want { print $3 }' "$T/stdout"; }
+
+# doc NAME EXPR: the expression over the document must be true
+doc() {
+	local got
+	got=$(json "$T/run.json" "$2" 2>&1)
+	is "$(tail -n 1 <<< "$got")" True "$kernel: $1"
+}
+
+for kernel in 6.1 6.12; do
+	scripts/vm --time 400 --add "$T/inside" "$kernel" -- sh "$T/inside" > "$T/stdout" 2> "$T/err"
+	rc=$?
+	if [ $rc = 77 ]; then
+		skip "kernel $kernel: $(tail -n 1 "$T/err")"
+		continue
+	fi
+	is $rc 0 "$kernel: the machine ran to its end"
+	like "$(part kernel)" "^${kernel/./\\.}\.[0-9]" "$kernel: it is that kernel"
+	is "$(code doctor)" 0 "$kernel: doctor finds all that is needed"
+	part doctor | sed 's/^/# /'
+	is "$(code up)" 0 "$kernel: the lab comes up"
+	is "$(code run)" 0 "$kernel: the run succeeds"
+	part run | sed 's/^/# /'
+	part document > "$T/run.json"
+	doc "goodput of the overlay" 'd["load"]["overlay"]["goodput_bps"] > 1e6'
+	doc "goodput of the underlay" 'd["load"]["underlay"]["goodput_bps"] > 1e6'
+	for stage in vxlan_encap gso vxlan_decap copy_from_user copy_to_user tcp_tx tcp_rx; do
+		doc "CPU time in $stage" \
+			"sum(s['ns'] for s in d['cpu']['stages'] if s['key'] == '$stage') > 0"
+	done
+	doc "no more than 5 % unclassified" 'd["cpu"]["unclassified_ratio"] <= 0.05'
+	doc "the waterfall's sum is exact" '(lambda w: round(w["underlay_bps"]) - round(w["overlay_bps"])
+		== sum(t["bps"] for t in w["terms"]) + w["unexplained_bps"])(d["waterfall"])'
+	doc "all probes attached" \
+		'd["self"]["probes"]["attached"] > 0 and d["self"]["probes"]["missing"] == 0'
+	doc "the kernel is named" "d['host']['kernel'].startswith('$kernel.')"
+	json "$T/run.json" '"# " + str({"load": d["load"], "probes": d["self"]["probes"],
+		"unclassified": d["cpu"]["unclassified_ratio"],
+		"stages": {s["key"]: s["share_ratio"] for s in d["cpu"]["stages"]}})' 2>&1
+	is "$(code down)" 0 "$kernel: the lab goes down"
+	is "$(part left)" "" "$kernel: no namespace is left"
+	unlike "$(part programs)" "ovl_" "$kernel: no BPF program is left"
+	is "$(part complaints)" "" "$kernel: the kernel did not complain"
+done
+finish
