@@ -6,7 +6,7 @@
 
 struct ovl_err {
 	enum ovl_exit exit; /* what the program ends with if nobody handles this */
-	char text[512];     /* one sentence: what was tried, on what, why it failed, what to do */
+	char text[512];	    /* one sentence: what was tried, on what, why it failed, what to do */
 };
 
 /** A fresh error: not set, exit OVL_EXIT_FAILED ("err starts as failure"). */
