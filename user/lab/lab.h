@@ -15,29 +15,33 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define OVL_LAB_PREFIX    "ovl-"             /* of every named namespace of a lab */
+#define OVL_LAB_PREFIX	  "ovl-"	      /* of every named namespace of a lab */
 #define OVL_LAB_STATE_DIR "/run/ovltrace/lab" /* one file per lab that is (or was being) made */
 #define OVL_LAB_ENDS_MAX  8
 
 enum ovl_lab_offloads {
 	OVL_LAB_OFFLOADS_CLOUD = 0, /* default: TSO for plain TCP, no tunnel segmentation */
-	OVL_LAB_OFFLOADS_ALL,       /* everything veth offers */
-	OVL_LAB_OFFLOADS_NOGSO,     /* no TSO at all on the underlay */
+	OVL_LAB_OFFLOADS_ALL,	    /* everything veth offers */
+	OVL_LAB_OFFLOADS_NOGSO,	    /* no TSO at all on the underlay */
 };
 
 /** What to build. Zero-initialised plus `topology` is the default flannel-like lab. */
 struct ovl_lab_spec {
-	const char *topology;             /* "flannel-vxlan" */
+	const char *topology; /* "flannel-vxlan" */
 	enum ovl_lab_offloads offloads;
-	uint32_t underlay_mtu;            /* 0: 1500 */
-	uint32_t overlay_mtu;             /* 0: underlay_mtu − 50 */
-	uint32_t vni;                     /* 0: 1 */
-	uint16_t port;                    /* 0: 8472 */
-	const char *tunnel_name;          /* NULL: "flannel.1" */
-	int cpu_sender, cpu_receiver;     /* RPS of node 1 / node 2 devices; both 0: first two online CPUs */
-	uint32_t max_streams;             /* bound on frames in flight is shared by these; 0: 1 */
-	/* the twin copies these from the watched interface's underlay; NULL/0: as `offloads` says */
-	const char *const *features_off;  /* ethtool feature names to switch off on the underlay pair */
+	uint32_t underlay_mtu;	 /* 0: 1500 */
+	uint32_t overlay_mtu;	 /* 0: underlay_mtu − 50 */
+	uint32_t vni;		 /* 0: 1 */
+	uint16_t port;		 /* 0: 8472 */
+	const char *tunnel_name; /* NULL: "flannel.1" */
+	/* RPS of side a's and side b's devices; both 0: the first two online CPUs */
+	int cpu_sender, cpu_receiver;
+	uint32_t max_streams; /* bound on frames in flight is shared by these; 0: 1 */
+	/*
+	 * Offload feature names (ethtool -k) to switch off on the underlay pair. NULL: as `offloads`
+	 * says; a list, an empty one too, replaces the profile. Names this kernel lacks count as off.
+	 */
+	const char *const *features_off;
 	size_t n_features_off;
 	const char *const *tunnel_features_off; /* the same for the tunnel device */
 	size_t n_tunnel_features_off;
@@ -45,12 +49,12 @@ struct ovl_lab_spec {
 
 /** One endpoint of a built lab. */
 struct ovl_lab_end {
-	char name[16];   /* "node1", "pod1", "node2", "pod2" */
-	char netns[64];  /* "ovl-flannel-vxlan-node1", or "twin:a-node" */
-	int netns_fd;    /* open; owned by the lab */
-	char addr[46];   /* where its TCP server can be reached from its peers */
-	char side;       /* 'a': sender's host, 'b': receiver's host */
-	bool node;       /* true: the host of its side; false: a pod */
+	char name[16];	/* "node1", "pod1", "node2", "pod2" */
+	char netns[64]; /* "ovl-flannel-vxlan-node1", or "twin:a-node" */
+	int netns_fd;	/* open; owned by the lab */
+	char addr[46];	/* where its TCP server can be reached from its peers */
+	char side;	/* 'a': sender's host, 'b': receiver's host */
+	bool node;	/* true: the host of its side; false: a pod */
 };
 
 struct ovl_lab {
@@ -60,7 +64,8 @@ struct ovl_lab {
 	struct ovl_lab_end ends[OVL_LAB_ENDS_MAX];
 	char tunnel_name[16];
 	int cpu_sender, cpu_receiver;
-	uint32_t max_frames; /* bound on wire frames in flight, all streams (below 0.8 × netdev_max_backlog) */
+	uint32_t
+		max_frames; /* bound on wire frames in flight, all streams (below 0.8 × netdev_max_backlog) */
 };
 
 /** Build a named lab. -EEXIST if it is up (err says how to remove it). Undoes a half-made one. */

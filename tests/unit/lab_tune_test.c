@@ -1,0 +1,117 @@
+/* CPU lists and masks, addresses, device names, offload profiles: the pure parts of a lab. */
+#include "lab/build.h"
+#include "lab/offload.h"
+#include "lab/netlink.h"
+#include "lab/tune.h"
+
+#include <arpa/inet.h>
+
+#include "tap.h"
+
+static void masks(void)
+{
+	static const struct {
+		int cpu;
+		const char *want;
+	} rows[] = {
+		{0, "1"},
+		{1, "2"},
+		{31, "80000000"},
+		{32, "1,00000000"},
+		{63, "80000000,00000000"},
+		{100, "10,00000000,00000000,00000000"},
+	};
+	char text[64], small[8];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		ovl_tune_mask(rows[i].cpu, text, sizeof(text));
+		is_str(text, rows[i].want, "mask of CPU %d", rows[i].cpu);
+	}
+	ovl_tune_mask(100, small, sizeof(small));
+	ok(strlen(small) < sizeof(small), "a short buffer is not overrun");
+}
+
+static void cpus(void)
+{
+	is_int(ovl_tune_next_cpu("0-1", 0), 0, "first of 0-1");
+	is_int(ovl_tune_next_cpu("0-1", 1), 1, "second of 0-1");
+	is_int(ovl_tune_next_cpu("0-1", 2), -1, "no third of 0-1");
+	is_int(ovl_tune_next_cpu("0", 1), -1, "one CPU has no second");
+	is_int(ovl_tune_next_cpu("2,5-7,64", 0), 2, "a list need not begin with 0");
+	is_int(ovl_tune_next_cpu("2,5-7,64", 3), 5, "a gap is passed over");
+	is_int(ovl_tune_next_cpu("2,5-7,64", 8), 64, "the last one");
+	is_int(ovl_tune_next_cpu("", 0), -1, "an empty list");
+	is_int(ovl_tune_next_cpu("nonsense", 0), -1, "no list at all");
+}
+
+static void addresses(void)
+{
+	uint8_t len = 0, mac[6];
+	uint32_t ip = 0;
+
+	ok(ovl_netlink_parse_ip4("10.244.2.0/24", &ip, &len), "address with length");
+	is_int(ntohl(ip), 0x0af40200, "its value");
+	is_int(len, 24, "its length");
+	ok(ovl_netlink_parse_ip4("192.168.77.1", &ip, &len), "address alone");
+	is_int(len, 32, "is a host's");
+	ok(!ovl_netlink_parse_ip4("10.0.0.1/33", &ip, &len), "length above 32 refused");
+	ok(!ovl_netlink_parse_ip4("10.0.0.1/", &ip, &len), "missing length refused");
+	ok(!ovl_netlink_parse_ip4("10.0.0", &ip, &len), "short address refused");
+	ok(!ovl_netlink_parse_ip4("100.100.100.100.100.100", &ip, &len), "long address refused");
+	ok(ovl_netlink_parse_mac("02:f1:a0:00:00:01", mac) && mac[5] == 1, "MAC");
+	ok(!ovl_netlink_parse_mac("02:f1:a0:00:00", mac), "short MAC refused");
+	ok(!ovl_netlink_parse_mac("02:f1:a0:00:00:01:02", mac), "long MAC refused");
+}
+
+static void names(void)
+{
+	ok(ovl_build_name_ok("flannel.1"), "flannel.1 is a device name");
+	ok(ovl_build_name_ok("fifteen-letters"), "15 characters are");
+	ok(!ovl_build_name_ok("sixteen--letters"), "16 are not");
+	ok(!ovl_build_name_ok(""), "nothing is not");
+	ok(!ovl_build_name_ok("."), ". is not");
+	ok(!ovl_build_name_ok(".."), ".. is not");
+	ok(!ovl_build_name_ok("a/b"), "a path is not");
+	ok(!ovl_build_name_ok("a b"), "two words are not");
+	ok(!ovl_build_name_ok("vxlan%d"), "a pattern is not");
+}
+
+static void fragments(void)
+{
+	is_int(ovl_build_fragments(1450, 1500), 1, "overlay 1450 in underlay 1500: one frame");
+	is_int(ovl_build_fragments(1451, 1500), 2, "one byte more: two");
+	is_int(ovl_build_fragments(1500, 1500), 2, "1500 in 1500: two");
+	is_int(ovl_build_fragments(8950, 9000), 1,
+	       "8950 in 9000: one, though 8980 is no multiple of 8");
+	is_int(ovl_build_fragments(65000, 1500), 44, "65000 in 1500: 65030 / 1480");
+}
+
+static bool has(enum ovl_lab_offloads offloads, const char *name)
+{
+	for (const char *const *f = ovl_offload_profile(offloads); *f; f++) {
+		if (strcmp(*f, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void profiles(void)
+{
+	ok(has(OVL_LAB_OFFLOADS_CLOUD, "tx-udp_tnl-segmentation"), "cloud: no tunnel TSO");
+	ok(has(OVL_LAB_OFFLOADS_CLOUD, "tx-udp_tnl-csum-segmentation"), "cloud: with checksum too");
+	ok(!has(OVL_LAB_OFFLOADS_CLOUD, "tx-tcp-segmentation"), "cloud: plain TSO stays");
+	ok(has(OVL_LAB_OFFLOADS_NOGSO, "tx-tcp-segmentation"), "nogso: no plain TSO");
+	ok(has(OVL_LAB_OFFLOADS_NOGSO, "tx-udp_tnl-segmentation"), "nogso: no tunnel TSO");
+	ok(!ovl_offload_profile(OVL_LAB_OFFLOADS_ALL)[0], "all: nothing off");
+}
+
+int main(void)
+{
+	masks();
+	cpus();
+	addresses();
+	names();
+	fragments();
+	profiles();
+	return tap_done();
+}
