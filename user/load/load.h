@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 
-#define OVL_LOAD_PORT        5201
+#define OVL_LOAD_PORT	     5201
 #define OVL_LOAD_STREAMS_MAX 128
 #define OVL_LOAD_RTT_MAX     32
 
@@ -25,33 +25,39 @@ struct ovl_load_path_spec {
 	bool used;
 	int client_netns_fd; /* -1: the current one */
 	int server_netns_fd; /* in-process receiver's namespace; ignored with a remote peer */
-	char addr[64];       /* numeric address (or host name with a remote peer) to connect to */
+	char addr[64];	     /* numeric address (or host name with a remote peer) to connect to */
 };
 
 struct ovl_load_spec {
 	struct ovl_load_path_spec path[OVL_LOAD_PATHS];
-	bool remote;          /* true: `ovltrace peer` (or two: one per path) listens at addr:port */
-	uint16_t port;        /* 0: OVL_LOAD_PORT */
-	uint32_t streams;     /* 1…OVL_LOAD_STREAMS_MAX, 0: 1 */
-	uint32_t block_bytes; /* one write; 0: 128 KiB */
-	char congestion[16];  /* "" : cubic */
-	uint32_t mss_bytes;   /* 0: the path's */
+	bool remote;	  /* true: `ovltrace peer` (or two: one per path) listens at addr:port */
+	uint16_t port;	  /* 0: OVL_LOAD_PORT */
+	uint32_t streams; /* 1…OVL_LOAD_STREAMS_MAX, 0: 1 */
+	uint32_t block_bytes;  /* one write; 0: 128 KiB */
+	char congestion[16];   /* "" : cubic */
+	uint32_t mss_bytes;    /* 0: the path's */
 	uint32_t window_bytes; /* SO_SNDBUF/SO_RCVBUF; 0: autotuned within max_frames */
-	uint32_t max_frames;  /* bound on wire frames in flight over all streams; 0: none */
+	/*
+	 * Bound on wire frames in flight over all streams; 0: none. The receiver locks each stream's
+	 * buffer, and so the window it offers, to max_frames × MSS ÷ streams (a remote peer without
+	 * CAP_NET_ADMIN: at most 2 × net.core.rmem_max). Shows as rwnd_us where it is what limits.
+	 */
+	uint32_t max_frames;
 	int cpu_sender, cpu_receiver; /* pin the threads; -1: do not */
 	uint32_t connect_timeout_ms;  /* 0: 5000 */
 };
 
 /** Cumulative since start; differences of two reads are what happened between them. */
 struct ovl_load_counts {
-	uint64_t ts_ns;  /* CLOCK_MONOTONIC of the reading */
-	uint64_t bytes;  /* payload the receiving application got on this path */
+	uint64_t ts_ns;	      /* CLOCK_MONOTONIC of the reading */
+	uint64_t bytes;	      /* payload the receiving application got on this path */
+	uint64_t acked_bytes; /* payload that the sender's TCP saw acknowledged, sum over streams */
 	uint64_t retransmits; /* segments, sum over streams */
 	uint64_t busy_us, rwnd_us, sndbuf_us; /* mean over streams */
-	uint64_t sender_cpu_ns;   /* of the sending threads, all paths */
+	uint64_t sender_cpu_ns;		      /* of the sending threads, all paths */
 	uint64_t receiver_cpu_ns; /* of the receiving threads, all paths; remote: as reported */
 	uint32_t cwnd_segs, mss_bytes; /* mean over streams, now */
-	uint32_t rtt_n;           /* readings since the previous read of this path (oldest dropped) */
+	uint32_t rtt_n; /* readings since the previous read of this path (oldest dropped) */
 	uint32_t rtt_us[OVL_LOAD_RTT_MAX];
 };
 
@@ -65,21 +71,27 @@ struct ovl_load;
 struct ovl_load *ovl_load_start(const struct ovl_load_spec *spec, struct ovl_err *err);
 /** Let this path carry the load from now on; OVL_LOAD_PATHS: pause both. */
 void ovl_load_select(struct ovl_load *load, enum ovl_load_which which);
-/** Read a path's counters; 0, or -EPIPE with *err if a connection of the load has died. */
+/**
+ * Read a path's counters; 0, or -EPIPE with *err if a connection of the load has died (*out is filled
+ * in all the same). In process, bytes are exact at ts_ns. With a remote peer they are interpolated
+ * linearly between its two 100-ms reports around ts_ns: the call waits for the later one, usually
+ * about 100 ms and never over 300 (then the last report counts); its receiver_cpu_ns likewise. Of
+ * both clocks only differences count, see track.h.
+ */
 int ovl_load_read(struct ovl_load *load, enum ovl_load_which which, struct ovl_load_counts *out,
 		  struct ovl_err *err);
 /** Kernel thread ids of the load's threads by role, for the profiler's task classes. */
 uint32_t ovl_load_tids(const struct ovl_load *load, bool sender, pid_t *tids, uint32_t max);
 /** Congestion control in use on the first overlay stream, as the kernel names it. */
 const char *ovl_load_congestion(const struct ovl_load *load);
-/** Stop, join, close. */
+/** Stop, join, close with resets, so that nothing stays queued; never blocks. load may be NULL. */
 void ovl_load_stop(struct ovl_load *load);
 
 /** `ovltrace peer`: the far end. */
 struct ovl_peer_spec {
 	const char *bind; /* NULL: any address */
-	uint16_t port;    /* 0: OVL_LOAD_PORT */
-	int stop_fd;      /* readable: end (a signalfd, an eventfd); -1: never */
+	uint16_t port;	  /* 0: OVL_LOAD_PORT */
+	int stop_fd;	  /* readable: end (a signalfd, an eventfd); -1: never */
 	/** Called once when the port is open, with the port; may be NULL. */
 	void (*ready)(void *arg, uint16_t port);
 	void *arg;

@@ -1,0 +1,207 @@
+/* The load within one process over loopback: what is counted is what was sent, pausing pauses. */
+#include "tap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "load/load.h"
+
+static void sleep_ms(long ms)
+{
+	const struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	nanosleep(&ts, NULL);
+}
+
+static struct ovl_load_spec loopback_spec(uint32_t streams)
+{
+	struct ovl_load_spec spec = {.streams = streams, .cpu_sender = -1, .cpu_receiver = -1};
+
+	for (int i = 0; i < OVL_LOAD_PATHS; i++) {
+		spec.path[i] = (struct ovl_load_path_spec){
+			.used = true, .client_netns_fd = -1, .server_netns_fd = -1};
+		strcpy(spec.path[i].addr, "127.0.0.1");
+	}
+	return spec;
+}
+
+/* Read until nothing moves any more. */
+static struct ovl_load_counts drained(struct ovl_load *load, enum ovl_load_which which)
+{
+	struct ovl_load_counts a, b;
+
+	ovl_load_read(load, which, &b, NULL);
+	for (int i = 0; i < 50; i++) {
+		a = b;
+		sleep_ms(20);
+		ovl_load_read(load, which, &b, NULL);
+		if (a.bytes == b.bytes && a.acked_bytes == b.acked_bytes &&
+		    b.bytes == b.acked_bytes)
+			break;
+	}
+	return b;
+}
+
+static void test_counts(uint32_t streams)
+{
+	const struct ovl_load_spec spec = loopback_spec(streams);
+	struct ovl_err err = OVL_ERR_INIT;
+	struct ovl_load *load = ovl_load_start(&spec, &err);
+	struct ovl_load_counts under, over, later;
+	uint64_t t;
+
+	ok(load != NULL, "%u streams start (%s)", streams, err.text);
+	if (!load)
+		return;
+	sleep_ms(50);
+	ovl_load_read(load, OVL_LOAD_OVERLAY, &over, NULL);
+	is_int(over.bytes, 0, "nothing is sent before a path is selected");
+	ovl_load_select(load, OVL_LOAD_OVERLAY);
+	sleep_ms(350);
+	is_int(ovl_load_read(load, OVL_LOAD_OVERLAY, &over, &err), 0, "the overlay is read");
+	ok(over.bytes > 1000000, "bytes flow (%llu)", (unsigned long long)over.bytes);
+	ok(over.rtt_n >= 1 && over.rtt_us[0] > 0, "%u round-trip times", over.rtt_n);
+	ok(over.busy_us > 0 && over.cwnd_segs > 0 && over.mss_bytes > 0, "TCP_INFO is there");
+	ok(over.sender_cpu_ns > 0 && over.receiver_cpu_ns > 0, "CPU time of both threads");
+	ovl_load_select(load, OVL_LOAD_UNDERLAY);
+	over = drained(load, OVL_LOAD_OVERLAY);
+	is_int(over.bytes, over.acked_bytes, "received is what was sent");
+	sleep_ms(150);
+	ovl_load_read(load, OVL_LOAD_OVERLAY, &later, NULL);
+	is_int(later.bytes, over.bytes, "the paused path sends nothing more");
+	is_int(later.rtt_n, 0, "and has no new round-trip times");
+	ovl_load_read(load, OVL_LOAD_UNDERLAY, &under, NULL);
+	ok(under.bytes > 1000000, "the other one does");
+	ovl_load_select(load, OVL_LOAD_PATHS);
+	under = drained(load, OVL_LOAD_UNDERLAY);
+	is_int(under.bytes, under.acked_bytes, "both paused: received is what was sent");
+	ovl_load_select(load, OVL_LOAD_OVERLAY);
+	sleep_ms(50);
+	ovl_load_read(load, OVL_LOAD_OVERLAY, &later, NULL);
+	ok(later.bytes > over.bytes, "it goes on after a pause");
+	t = ovl_clock_ns();
+	ovl_load_stop(load);
+	ok(ovl_clock_ns() - t < 1000000000ull, "stop under load takes less than a second");
+}
+
+static void test_about(void)
+{
+	struct ovl_load_spec spec = loopback_spec(1);
+	struct ovl_load *load;
+	pid_t tid = 0;
+
+	strcpy(spec.congestion, "reno");
+	spec.path[OVL_LOAD_UNDERLAY].used = false;
+	spec.cpu_sender = sched_getcpu();
+	load = ovl_load_start(&spec, NULL);
+	ok(load != NULL, "one path alone, pinned, reno");
+	if (!load)
+		return;
+	is_str(ovl_load_congestion(load), "reno", "the congestion control that was asked for");
+	is_int(ovl_load_tids(load, true, &tid, 1), 1, "one sending thread");
+	ok(tid > 0 && tid != gettid(), "of its own");
+	is_int(ovl_load_tids(load, false, &tid, 1), 1, "one receiving thread");
+	is_int(ovl_load_read(load, OVL_LOAD_UNDERLAY, &(struct ovl_load_counts){0}, NULL), -EINVAL,
+	       "a path that is not used cannot be read");
+	ovl_load_stop(load);
+}
+
+static void refused(const struct ovl_load_spec *spec, enum ovl_exit exit, const char *word)
+{
+	struct ovl_err err = OVL_ERR_INIT;
+	struct ovl_load *load = ovl_load_start(spec, &err);
+
+	ok(!load && err.exit == exit && strstr(err.text, word), "%s", err.text);
+	ovl_load_stop(load);
+}
+
+static void test_bad_spec(void)
+{
+	struct ovl_load_spec spec = loopback_spec(1);
+
+	strcpy(spec.congestion, "nosuch");
+	refused(&spec, OVL_EXIT_USAGE, "available: ");
+	spec = loopback_spec(129);
+	refused(&spec, OVL_EXIT_USAGE, "128");
+	spec = loopback_spec(1);
+	spec.mss_bytes = 40;
+	refused(&spec, OVL_EXIT_USAGE, "segment size");
+	spec = loopback_spec(1);
+	spec.cpu_sender = 1000;
+	refused(&spec, OVL_EXIT_FAILED, "CPU 1000");
+	spec = loopback_spec(1);
+	spec.cpu_receiver = 5000;
+	refused(&spec, OVL_EXIT_FAILED, "CPU 5000");
+	spec = loopback_spec(1);
+	strcpy(spec.path[0].addr, "203.0.113.7");
+	refused(&spec, OVL_EXIT_FAILED, "no interface");
+	spec = loopback_spec(1);
+	strcpy(spec.path[1].addr, "pod.example");
+	refused(&spec, OVL_EXIT_USAGE, "numeric");
+	spec = loopback_spec(1);
+	spec.path[0].used = spec.path[1].used = false;
+	refused(&spec, OVL_EXIT_USAGE, "no path");
+	spec = loopback_spec(1);
+	spec.path[0].client_netns_fd = STDIN_FILENO;
+	refused(&spec, geteuid() ? OVL_EXIT_RIGHTS : OVL_EXIT_FAILED, "network namespace");
+}
+
+static void test_netns(void)
+{
+	struct ovl_load_spec spec = loopback_spec(1);
+	int ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	struct stat before, after;
+	struct ovl_load *load;
+	struct ovl_err err = OVL_ERR_INIT;
+
+	if (geteuid()) {
+		close(ns);
+		tap_skip("entering a namespace needs root");
+		return;
+	}
+	stat("/proc/thread-self/ns/net", &before);
+	for (int i = 0; i < OVL_LOAD_PATHS; i++)
+		spec.path[i].client_netns_fd = spec.path[i].server_netns_fd = ns;
+	load = ovl_load_start(&spec, &err);
+	ok(load != NULL, "threads enter the namespaces given (%s)", err.text);
+	stat("/proc/thread-self/ns/net", &after);
+	ok(before.st_ino == after.st_ino, "the caller stays in its own");
+	ovl_load_stop(load);
+	close(ns);
+}
+
+static void test_no_leak(void)
+{
+	const struct ovl_load_spec spec = loopback_spec(2);
+	int first, last;
+
+	first = dup(0);
+	close(first);
+	for (int i = 0; i < 10; i++) {
+		struct ovl_load *load = ovl_load_start(&spec, NULL);
+
+		if (load && i & 1)
+			ovl_load_select(load, i & 2 ? OVL_LOAD_OVERLAY : OVL_LOAD_UNDERLAY);
+		ovl_load_stop(load);
+	}
+	last = dup(0);
+	close(last);
+	is_int(last, first, "ten starts and stops leave no file open");
+}
+
+int main(void)
+{
+	test_counts(1);
+	test_counts(4);
+	test_about();
+	test_bad_spec();
+	test_netns();
+	test_no_leak();
+	return tap_done();
+}

@@ -1,0 +1,568 @@
+/* `ovltrace peer` and strangers: remote counts, hostile clients, foreign servers, busy, vanishing. */
+#include "tap.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "load/load.h"
+#include "load/wire.h"
+
+struct peer {
+	pthread_t thread;
+	int stop_fd, rc;
+	uint16_t port;
+	const char *bind;
+	pthread_barrier_t ready;
+	struct ovl_err err;
+};
+
+static void sleep_ms(long ms)
+{
+	const struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	nanosleep(&ts, NULL);
+}
+
+/* A listening socket on a free loopback port; *port gets it. */
+static int listen_loopback(uint16_t *port)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(sa);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (bind(fd, (struct sockaddr *)&sa, len) || listen(fd, 16) ||
+	    getsockname(fd, (struct sockaddr *)&sa, &len))
+		abort();
+	*port = ntohs(sa.sin_port);
+	return fd;
+}
+
+static uint16_t free_port(void)
+{
+	uint16_t port;
+
+	close(listen_loopback(&port));
+	return port;
+}
+
+static void peer_ready(void *arg, uint16_t port)
+{
+	struct peer *p = arg;
+
+	if (port != p->port)
+		abort();
+	pthread_barrier_wait(&p->ready);
+}
+
+static void *peer_main(void *arg)
+{
+	struct peer *p = arg;
+	const struct ovl_peer_spec spec = {.bind = p->bind,
+					   .port = p->port,
+					   .stop_fd = p->stop_fd,
+					   .ready = peer_ready,
+					   .arg = p};
+
+	p->rc = ovl_peer_serve(&spec, &p->err);
+	return NULL;
+}
+
+static void peer_start(struct peer *p)
+{
+	p->port = free_port();
+	p->stop_fd = eventfd(0, EFD_CLOEXEC);
+	p->err = OVL_ERR_INIT;
+	pthread_barrier_init(&p->ready, NULL, 2);
+	pthread_create(&p->thread, NULL, peer_main, p);
+	pthread_barrier_wait(&p->ready);
+}
+
+static void peer_stop(struct peer *p)
+{
+	eventfd_write(p->stop_fd, 1);
+	pthread_join(p->thread, NULL);
+	pthread_barrier_destroy(&p->ready);
+	close(p->stop_fd);
+}
+
+static struct ovl_load_spec remote_spec(uint16_t port, uint32_t streams, bool both)
+{
+	struct ovl_load_spec spec = {.remote = true,
+				     .port = port,
+				     .streams = streams,
+				     .cpu_sender = -1,
+				     .cpu_receiver = -1,
+				     .connect_timeout_ms = 700};
+
+	for (int i = both ? 0 : 1; i < OVL_LOAD_PATHS; i++) {
+		spec.path[i] = (struct ovl_load_path_spec){
+			.used = true, .client_netns_fd = -1, .server_netns_fd = -1};
+		strcpy(spec.path[i].addr, "127.0.0.1");
+	}
+	return spec;
+}
+
+/* A short run; true if bytes came through. */
+static bool works(uint16_t port)
+{
+	const struct ovl_load_spec spec = remote_spec(port, 2, false);
+	struct ovl_err err = OVL_ERR_INIT;
+	struct ovl_load *load = ovl_load_start(&spec, &err);
+	struct ovl_load_counts counts = {0};
+	int rc = -1;
+
+	if (load) {
+		ovl_load_select(load, OVL_LOAD_OVERLAY);
+		sleep_ms(20);
+		rc = ovl_load_read(load, OVL_LOAD_OVERLAY, &counts, &err);
+	}
+	ovl_load_stop(load);
+	if (err.text[0])
+		printf("# %s\n", err.text);
+	return rc == 0 && counts.bytes > 0;
+}
+
+static void test_remote(struct peer *p, uint32_t streams)
+{
+	const struct ovl_load_spec spec = remote_spec(p->port, streams, true);
+	struct ovl_err err = OVL_ERR_INIT;
+	struct ovl_load *load = ovl_load_start(&spec, &err);
+	struct ovl_load_counts a = {0}, b = {0}, c = {0};
+	uint64_t t;
+
+	ok(load != NULL, "%u streams on two paths to one peer (%s)", streams, err.text);
+	if (!load)
+		return;
+	ovl_load_select(load, OVL_LOAD_OVERLAY);
+	sleep_ms(250);
+	t = ovl_clock_ns();
+	is_int(ovl_load_read(load, OVL_LOAD_OVERLAY, &a, &err), 0, "read");
+	t = ovl_clock_ns() - t;
+	ok(t < 320000000, "the read waits for a report, at most three (%llu ms)",
+	   (unsigned long long)t / 1000000);
+	sleep_ms(500);
+	ovl_load_read(load, OVL_LOAD_OVERLAY, &b, NULL);
+	ok(a.bytes > 0 && b.bytes > a.bytes, "bytes grow");
+	/* the acknowledged bytes are the sender's own view of the same stream */
+	ok(llabs((long long)(b.bytes - a.bytes) - (long long)(b.acked_bytes - a.acked_bytes)) <
+		   (long long)(b.acked_bytes - a.acked_bytes) / 20,
+	   "an interval's bytes agree with the sender's within 5 %%: %llu, %llu",
+	   (unsigned long long)(b.bytes - a.bytes),
+	   (unsigned long long)(b.acked_bytes - a.acked_bytes));
+	ok(b.receiver_cpu_ns > a.receiver_cpu_ns, "the peer's CPU time comes with it");
+	ovl_load_select(load, OVL_LOAD_PATHS);
+	sleep_ms(150);
+	ovl_load_read(load, OVL_LOAD_OVERLAY, &c, NULL);
+	ok(llabs((long long)(c.bytes - c.acked_bytes)) <= (long long)c.acked_bytes / 100,
+	   "drained: the peer's bytes are the sender's within 1 %%: %llu, %llu",
+	   (unsigned long long)c.bytes, (unsigned long long)c.acked_bytes);
+	ovl_load_read(load, OVL_LOAD_UNDERLAY, &c, NULL);
+	is_int(c.bytes, 0, "nothing on the path that was not selected");
+	is_int(ovl_load_tids(load, false, &(pid_t){0}, 1), 0, "no receiving thread here");
+	ovl_load_stop(load);
+}
+
+static void refused(const struct ovl_load_spec *spec, const char *word)
+{
+	struct ovl_err err = OVL_ERR_INIT;
+	uint64_t t = ovl_clock_ns();
+	struct ovl_load *load = ovl_load_start(spec, &err);
+
+	t = ovl_clock_ns() - t;
+	ok(!load && err.exit == OVL_EXIT_PEER && strstr(err.text, word) && t < 1500000000ull, "%s",
+	   err.text);
+	ovl_load_stop(load);
+}
+
+static void test_busy(struct peer *p)
+{
+	const struct ovl_load_spec spec = remote_spec(p->port, 1, false);
+	struct ovl_load *load = ovl_load_start(&spec, NULL);
+	struct ovl_load_counts a = {0}, b = {0};
+
+	ok(load != NULL, "a session is open");
+	if (!load)
+		return;
+	ovl_load_select(load, OVL_LOAD_OVERLAY);
+	refused(&spec, "busy");
+	ovl_load_read(load, OVL_LOAD_OVERLAY, &a, NULL);
+	is_int(ovl_load_read(load, OVL_LOAD_OVERLAY, &b, NULL), 0, "which does not disturb it");
+	ok(b.bytes > a.bytes, "it still receives");
+	ovl_load_stop(load);
+	ok(works(p->port), "and after it the next one is served");
+}
+
+static int dial(uint16_t port)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET,
+				 .sin_port = htons(port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)))
+		abort();
+	return fd;
+}
+
+/* Is fd closed by the other side within ms? What it sends meanwhile is read away. */
+static bool closed_within(int fd, int ms)
+{
+	uint64_t end = ovl_clock_ns() + (uint64_t)ms * 1000000;
+	char buf[256];
+
+	while (ovl_clock_ns() < end) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+
+		if (poll(&p, 1, 50) > 0 && recv(fd, buf, sizeof(buf), 0) <= 0)
+			return true;
+	}
+	return false;
+}
+
+/* A whole good handshake of the client as bytes: cookie and parameters. */
+static size_t good_bytes(char *out, size_t size, uint32_t max_frames)
+{
+	const struct ovl_wire_params params = {
+		.conns = 1, .streams = 1, .block_bytes = 1000, .max_frames = max_frames};
+	struct ovl_wire_cookie cookie = {.session = "abcdefghijklmnopqrstuvwx"};
+	struct ovl_buf buf = {0};
+	size_t n = OVL_WIRE_COOKIE_BYTES;
+
+	ovl_wire_cookie_format(&cookie, out);
+	ovl_wire_params_format(&params, &buf);
+	if (n + buf.n > size)
+		abort();
+	memcpy(out + n, buf.s, buf.n);
+	n += buf.n;
+	ovl_buf_fini(&buf);
+	return n;
+}
+
+static void send_and_leave(uint16_t port, const void *p, size_t n, bool reset)
+{
+	const struct linger hard = {.l_onoff = 1};
+	int fd = dial(port);
+
+	if (n && send(fd, p, n, MSG_NOSIGNAL) < 0)
+		printf("# the peer was faster: %s\n", strerror(errno));
+	if (reset)
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+	close(fd);
+}
+
+static void test_hostile(struct peer *p)
+{
+	char good[512], random[4096];
+	size_t n = good_bytes(good, sizeof(good), 0);
+	uint8_t head[4] = {0, 1, 0, 0};
+	unsigned int seed = 1;
+	int fd;
+
+	for (int i = 0; i < 100; i++)
+		send_and_leave(p->port, NULL, 0, i & 1);
+	ok(works(p->port), "100 bare connections: still serving");
+	for (size_t i = 0; i <= n; i++)
+		send_and_leave(p->port, good, i, i & 1);
+	ok(works(p->port), "a handshake cut off at each of %zu offsets: still serving", n);
+	for (int i = 0; i < 200; i++) {
+		for (size_t k = 0; k < sizeof(random); k++)
+			random[k] = (char)rand_r(&seed);
+		if (i & 1)
+			memcpy(random, good, OVL_WIRE_COOKIE_BYTES);
+		send_and_leave(p->port, random, 1 + (size_t)rand_r(&seed) % sizeof(random), i & 2);
+	}
+	ok(works(p->port), "200 times random bytes, half behind a good cookie: still serving");
+	fd = dial(p->port);
+	send(fd, "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL);
+	ok(closed_within(fd, 500), "an HTTP client is dropped at once");
+	close(fd);
+	fd = dial(p->port);
+	send(fd, good, OVL_WIRE_COOKIE_BYTES, MSG_NOSIGNAL);
+	send(fd, head, sizeof(head), MSG_NOSIGNAL);
+	ok(closed_within(fd, 500), "64 KiB of parameters are refused at their length");
+	close(fd);
+}
+
+/* The largest window that the peer offers while 32 MiB are sent; *mss gets the segment size. */
+static uint32_t offered_window(uint16_t port, uint32_t max_frames, uint32_t *mss)
+{
+	static char block[128 * 1024];
+	const size_t n = good_bytes(block, sizeof(block), max_frames);
+	uint32_t most = 0;
+	int fd = dial(port);
+
+	send(fd, block, OVL_WIRE_COOKIE_BYTES, MSG_NOSIGNAL);
+	recv(fd, block + n, 1, 0);
+	send(fd, block + OVL_WIRE_COOKIE_BYTES, n - OVL_WIRE_COOKIE_BYTES, MSG_NOSIGNAL);
+	recv(fd, block + n, 1, 0);
+	for (int i = 0; i < 256; i++) {
+		struct tcp_info info = {0};
+		socklen_t len = sizeof(info);
+
+		send(fd, block, sizeof(block), MSG_NOSIGNAL);
+		getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+		*mss = info.tcpi_snd_mss;
+		if (info.tcpi_snd_wnd > most)
+			most = info.tcpi_snd_wnd;
+	}
+	close(fd);
+	sleep_ms(20);
+	return most;
+}
+
+static void test_bound(const struct peer *p)
+{
+	uint32_t mss = 0, bounded = offered_window(p->port, 4, &mss);
+	uint32_t unbounded = offered_window(p->port, 0, &mss);
+
+	ok(bounded >= mss && bounded <= 4 * mss,
+	   "4 frames of %u bytes in flight at most: the window is %u", mss, bounded);
+	ok(unbounded > 4 * mss, "without a bound it is %u", unbounded);
+}
+
+static void test_slow(struct peer *p)
+{
+	int silent = dial(p->port), drip = dial(p->port), crowd[100];
+	uint64_t t = ovl_clock_ns();
+	char good[512];
+	size_t n = good_bytes(good, sizeof(good), 0);
+
+	for (size_t i = 0; i < 30 && i < n; i++) {
+		send(drip, good + i, 1, MSG_NOSIGNAL);
+		sleep_ms(50);
+	}
+	ok(works(p->port), "a silent and a dripping client do not keep others waiting");
+	ok(closed_within(drip, 2500), "the dripping one is dropped");
+	ok(closed_within(silent, 2500), "the silent one too");
+	t = (ovl_clock_ns() - t) / 1000000;
+	ok(t > 2500 && t < 4500, "after 3 s (%llu ms)", (unsigned long long)t);
+	close(silent);
+	close(drip);
+	for (int i = 0; i < 100; i++)
+		crowd[i] = dial(p->port);
+	ok(works(p->port), "100 silent clients: the oldest make room");
+	ok(closed_within(crowd[0], 500), "by being dropped");
+	for (int i = 0; i < 100; i++)
+		close(crowd[i]);
+}
+
+/* A server that is not ours: sends `first` at once (or nothing), then `second` after some input. */
+struct stranger {
+	int listen_fd;
+	const char *first, *second;
+	size_t first_n, second_n;
+	bool hang_up;
+};
+
+static void stranger_serve(const struct stranger *s, int fd)
+{
+	char buf[1024];
+
+	if (s->first_n)
+		send(fd, s->first, s->first_n, MSG_NOSIGNAL);
+	/* the cookie, perhaps parts of the parameters */
+	for (int i = 0; !s->hang_up && recv(fd, buf, sizeof(buf), 0) > 0; i++) {
+		if (i == 1 && s->second_n)
+			send(fd, s->second, s->second_n, MSG_NOSIGNAL);
+	}
+	close(fd);
+}
+
+static void *stranger_main(void *arg)
+{
+	const struct stranger *s = arg;
+	int fd;
+
+	while ((fd = accept(s->listen_fd, NULL, NULL)) >= 0)
+		stranger_serve(s, fd);
+	return NULL;
+}
+
+static void meet(struct stranger s, const char *word)
+{
+	struct ovl_load_spec spec;
+	pthread_t thread;
+	uint16_t port;
+
+	s.listen_fd = listen_loopback(&port);
+	pthread_create(&thread, NULL, stranger_main, &s);
+	spec = remote_spec(port, 1, false);
+	refused(&spec, word);
+	shutdown(s.listen_fd, SHUT_RDWR); /* ends accept */
+	pthread_join(thread, NULL);
+	close(s.listen_fd);
+}
+
+static void test_strangers(void)
+{
+	struct ovl_load_spec spec = remote_spec(free_port(), 1, false);
+	struct stranger s = {0};
+
+	refused(&spec, "ovltrace peer --port");
+	strcpy(spec.path[1].addr, "no.such.name.invalid");
+	refused(&spec, "cannot find the address");
+	meet(s, "says nothing");
+	s.hang_up = true;
+	meet(s, "closed the connection");
+	s = (struct stranger){.first = "HTTP/1.1 400 Bad Request\r\n", .first_n = 26};
+	meet(s, "0x48");
+	meet((struct stranger){.first = "\xff", .first_n = 1, .hang_up = true}, "busy");
+	s = (struct stranger){.first = "\t", .first_n = 1, .second = "\n", .second_n = 1};
+	meet(s, "iperf3 server");
+	s.second = "\x40\xff\xff\xff\xff";
+	s.second_n = 5;
+	meet(s, "another protocol");
+	s.second = "\x40\0\0\0\2{}";
+	s.second_n = 7;
+	meet(s, "another protocol");
+	s.second = "\x40\0\0\0\x20{}";
+	s.second_n = 7;
+	meet(s, "says nothing");
+}
+
+/* Connections that are not answered at all: the queue of a server that does not accept is full. */
+static void test_no_answer(void)
+{
+	uint16_t port;
+	int fd = listen_loopback(&port), waiting[3];
+	struct ovl_load_spec spec;
+
+	listen(fd, 0);
+	for (int i = 0; i < 3; i++) {
+		const struct sockaddr_in sa = {.sin_family = AF_INET,
+					       .sin_port = htons(port),
+					       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+		waiting[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (connect(waiting[i], (const struct sockaddr *)&sa, sizeof(sa)) &&
+		    errno != EINPROGRESS)
+			abort();
+	}
+	spec = remote_spec(port, 1, false);
+	refused(&spec, "no answer within 700 ms");
+	for (int i = 0; i < 3; i++)
+		close(waiting[i]);
+	close(fd);
+}
+
+static void *garbage_main(void *arg)
+{
+	static const char hello[] = "@\0\0\0\"{\"instance\":\"a\",\"version\":\"1.0.0\"}";
+	int listen_fd = *(int *)arg, fd = accept(listen_fd, NULL, NULL);
+	char buf[1024];
+
+	if (recv(fd, buf, OVL_WIRE_COOKIE_BYTES, MSG_WAITALL) > 0)
+		send(fd, hello, sizeof(hello) - 1, MSG_NOSIGNAL);
+	sleep_ms(50);
+	memset(buf, 'x', sizeof(buf));
+	send(fd, buf, sizeof(buf), MSG_NOSIGNAL);
+	sleep_ms(100);
+	close(fd);
+	return NULL;
+}
+
+static void test_garbage_reports(void)
+{
+	struct ovl_err err = OVL_ERR_INIT;
+	struct ovl_load_counts counts;
+	struct ovl_load_spec spec;
+	struct ovl_load *load;
+	pthread_t thread;
+	uint16_t port;
+	int fd = listen_loopback(&port);
+
+	pthread_create(&thread, NULL, garbage_main, &fd);
+	spec = remote_spec(port, 1, false);
+	load = ovl_load_start(&spec, &err);
+	ok(load != NULL, "a stranger that says hello well (%s)", err.text);
+	sleep_ms(100);
+	if (load) {
+		is_int(ovl_load_read(load, OVL_LOAD_OVERLAY, &counts, &err), -EPIPE,
+		       "but reports nonsense");
+		ok(strstr(err.text, "not a report") != NULL, "%s", err.text);
+	}
+	ovl_load_stop(load);
+	pthread_join(thread, NULL);
+	close(fd);
+}
+
+static void test_vanish(void)
+{
+	struct ovl_err err = OVL_ERR_INIT;
+	struct ovl_load_counts counts;
+	struct ovl_load_spec spec;
+	struct ovl_load *load;
+	struct peer p = {.bind = "127.0.0.1"};
+	uint64_t t;
+
+	peer_start(&p);
+	spec = remote_spec(p.port, 2, false);
+	load = ovl_load_start(&spec, &err);
+	ok(load != NULL, "a run against a peer (%s)", err.text);
+	if (load)
+		ovl_load_select(load, OVL_LOAD_OVERLAY);
+	sleep_ms(50);
+	peer_stop(&p);
+	is_int(p.rc, 0, "that ends when it is told to");
+	sleep_ms(50);
+	if (load)
+		is_int(ovl_load_read(load, OVL_LOAD_OVERLAY, &counts, &err), -EPIPE,
+		       "is known to be broken");
+	ok(err.exit == OVL_EXIT_PEER && strstr(err.text, "lost"), "%s", err.text);
+	t = ovl_clock_ns();
+	ovl_load_stop(load);
+	ok(ovl_clock_ns() - t < 1000000000ull, "and stops at once");
+}
+
+static void test_addresses(const struct peer *any)
+{
+	struct ovl_err err = OVL_ERR_INIT;
+	struct ovl_peer_spec spec = {.port = any->port, .stop_fd = -1};
+	struct ovl_load_spec load_spec = remote_spec(any->port, 1, false);
+	struct ovl_load *load;
+
+	ok(ovl_peer_serve(&spec, &err) == -EADDRINUSE && err.exit == OVL_EXIT_FAILED, "%s",
+	   err.text);
+	spec.bind = "192.0.2.77";
+	ok(ovl_peer_serve(&spec, &err) == -EADDRNOTAVAIL, "%s", err.text);
+	spec.bind = "not an address";
+	ok(ovl_peer_serve(&spec, &err) < 0 && err.exit == OVL_EXIT_USAGE, "%s", err.text);
+	if (access("/proc/net/if_inet6", R_OK)) {
+		tap_skip("this kernel has no IPv6");
+		return;
+	}
+	strcpy(load_spec.path[1].addr, "::1");
+	load = ovl_load_start(&load_spec, &err);
+	ok(load != NULL, "the same peer over IPv6");
+	ovl_load_stop(load);
+}
+
+int main(void)
+{
+	struct peer p = {0};
+
+	peer_start(&p);
+	test_remote(&p, 1);
+	test_remote(&p, 4);
+	test_busy(&p);
+	test_addresses(&p);
+	test_hostile(&p);
+	test_bound(&p);
+	test_slow(&p);
+	peer_stop(&p);
+	is_int(p.rc, 0, "the peer ends when it is told to");
+	test_strangers();
+	test_no_answer();
+	test_garbage_reports();
+	test_vanish();
+	return tap_done();
+}

@@ -1,0 +1,171 @@
+/* The load's protocol bytes: what is sent is understood, and nothing else is. */
+#include "tap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "load/wire.h"
+
+static const struct ovl_wire_params good = {
+	.conns = 8, .streams = 4, .block_bytes = 131072, .window_bytes = 65536, .max_frames = 800};
+
+static void test_cookie(void)
+{
+	struct ovl_wire_cookie in = {.stream = 255}, out = {0};
+	uint8_t random[OVL_WIRE_SESSION_CHARS];
+	char text[OVL_WIRE_COOKIE_BYTES];
+	int partial = 0, spoilt = 0;
+
+	for (int i = 0; i < OVL_WIRE_SESSION_CHARS; i++)
+		random[i] = (uint8_t)(i * 37 + 201);
+	ovl_wire_session_format(random, in.session);
+	is_int(strlen(in.session), OVL_WIRE_SESSION_CHARS, "a session has 24 characters");
+	ovl_wire_cookie_format(&in, text);
+	is_int(strlen(text), 36, "a cookie is 36 characters and NUL");
+	is_int(strspn(text, "abcdefghijklmnopqrstuvwxyz234567"), 36, "of iperf3's alphabet");
+	ok(strncmp(text, "ovltrace2", 9) == 0, "and begins with ovltrace2");
+	is_int(ovl_wire_cookie_parse(text, sizeof(text), &out), 0, "it parses");
+	is_str(out.session, in.session, "to the same session");
+	is_int(out.stream, 255, "and stream");
+	for (size_t n = 0; n < sizeof(text); n++)
+		partial += ovl_wire_cookie_parse(text, n, &out) == -EAGAIN;
+	is_int(partial, 37, "each beginning of it wants more");
+	for (size_t i = 0; i < sizeof(text); i++) {
+		char bad[sizeof(text)];
+
+		memcpy(bad, text, sizeof(bad));
+		bad[i] = i == 36 ? 'a' : '\xff';
+		spoilt += ovl_wire_cookie_parse(bad, sizeof(bad), &out) == -EPROTO;
+	}
+	is_int(spoilt, 37, "one wrong byte at any place is refused");
+	is_int(ovl_wire_cookie_parse("GET / HT", 8, &out), -EPROTO, "HTTP is refused at once");
+	is_int(ovl_wire_cookie_parse("k7abcdefg", 9, &out), -EPROTO, "so is a cookie of iperf3");
+}
+
+static void test_params(void)
+{
+	struct ovl_wire_params out = {0};
+	struct ovl_buf buf = {0};
+	size_t n, refused = 0;
+	uint8_t head[4];
+
+	is_int(ovl_wire_params_format(&good, &buf), 0, "parameters are formatted");
+	memcpy(head, ovl_buf_str(&buf), 4);
+	n = buf.n - 4;
+	is_int(ovl_wire_length_parse(head), n, "with their length in front");
+	is_int(ovl_wire_params_parse(buf.s + 4, n, &out), 0, "and parse");
+	ok(memcmp(&out, &good, sizeof(out)) == 0, "to the same values");
+	ok(strstr(buf.s + 4, "\"tcp\":true") && strstr(buf.s + 4, "\"parallel\":4"),
+	   "they carry what an iperf3 server needs");
+	for (size_t i = 0; i < n; i++)
+		refused += ovl_wire_params_parse(buf.s + 4, i, &out) == -EPROTO;
+	is_int(refused, n, "cut off anywhere they are refused");
+	ovl_buf_fini(&buf);
+}
+
+static void test_params_hostile(void)
+{
+	static const char *const bad[] = {
+		"[]",
+		"{}",
+		"null",
+		"\"ovltrace\"",
+		"{\"parallel\":4,\"len\":131072}",
+		"{\"parallel\":4,\"len\":131072,\"ovltrace\":1}",
+		"{\"parallel\":4,\"len\":131072,\"ovltrace\":{\"v\":2,\"conns\":8,\"window_bytes\":"
+		"0,\"max_frames\":0}}",
+		"{\"parallel\":0,\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":8,\"window_bytes\":"
+		"0,\"max_frames\":0}}",
+		"{\"parallel\":-1,\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":8,\"window_"
+		"bytes\":0,\"max_frames\":0}}",
+		"{\"parallel\":4,\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":257,\"window_"
+		"bytes\":0,\"max_frames\":0}}",
+		"{\"parallel\":4,\"len\":1e99,\"ovltrace\":{\"v\":1,\"conns\":8,\"window_bytes\":0,"
+		"\"max_frames\":0}}",
+		"{\"parallel\":\"4\",\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":8,\"window_"
+		"bytes\":0,\"max_frames\":0}}",
+		"{\"parallel\":4,\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":8,\"window_bytes\":"
+		"99999999999,\"max_frames\":0}}",
+		"{\"parallel\":4,\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":8,\"window_bytes\":"
+		"0,\"max_frames\":0}} x",
+		"{\"parallel\":4,\"a\":[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]],\"len\":131072,\"ovltrace\":"
+		"{\"v\":1,\"conns\":8,\"window_bytes\":0,\"max_frames\":0}}",
+		"{\"parallel\":18446744073709551615,\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":"
+		"8,\"window_bytes\":0,\"max_frames\":0}}",
+	};
+	struct ovl_wire_params out;
+	char *big = malloc(OVL_WIRE_JSON_MAX + 1);
+	const uint8_t lengths[][4] = {
+		{0, 0, 0, 0}, {0, 0, 0, 1}, {0, 0, 0x20, 1}, {0xff, 255, 255, 255}};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		is_int(ovl_wire_params_parse(bad[i], strlen(bad[i]), &out), -EPROTO,
+		       "refused: %.60s", bad[i]);
+	for (size_t i = 0; i < 4; i++)
+		is_int(ovl_wire_length_parse(lengths[i]), 0, "length %zu out of range", i);
+	memset(big, ' ', OVL_WIRE_JSON_MAX + 1);
+	is_int(ovl_wire_params_parse(big, OVL_WIRE_JSON_MAX + 1, &out), -EPROTO, "oversize");
+	memset(big, '[', OVL_WIRE_JSON_MAX);
+	is_int(ovl_wire_params_parse(big, OVL_WIRE_JSON_MAX, &out), -EPROTO, "8192 brackets");
+	memset(big, 0, OVL_WIRE_JSON_MAX);
+	is_int(ovl_wire_params_parse(big, OVL_WIRE_JSON_MAX, &out), -EPROTO, "8192 zeros");
+	free(big);
+}
+
+static void test_hello(void)
+{
+	static const char *const bad[] = {
+		"{\"instance\":\"\",\"version\":\"1\"}",
+		"{\"instance\":\"a\"}",
+		"{\"instance\":\"A\\u001b[2J\",\"version\":\"1\"}",
+		"{\"instance\":\"a\",\"version\":\"1\\n2\"}",
+		"{\"instance\":\"a\",\"version\":7}",
+		"{\"instance\":\"a\\u0000b\",\"version\":\"1\"}",
+		"{\"instance\":\"0123456789012345678901234567890123\",\"version\":\"1\"}",
+	};
+	struct ovl_wire_hello in = {.instance = "00ff12", .version = "0.1.0"}, out;
+	struct ovl_buf buf = {0};
+
+	is_int(ovl_wire_hello_format(&in, &buf), 0, "hello is formatted");
+	is_int(buf.s[0], OVL_WIRE_HELLO, "state byte first");
+	is_int(ovl_wire_hello_parse(buf.s + 5, buf.n - 5, &out), 0, "and parses");
+	is_str(out.instance, "00ff12", "instance");
+	is_str(out.version, "0.1.0", "version");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		is_int(ovl_wire_hello_parse(bad[i], strlen(bad[i]), &out), -EPROTO, "refused: %s",
+		       bad[i]);
+	ovl_buf_fini(&buf);
+}
+
+static void test_report(void)
+{
+	const struct ovl_wire_report in = {
+		.bytes = 0x0102030405060708, .cpu_ns = 99, .ts_ns = (uint64_t)INT64_MAX};
+	struct ovl_wire_report out = {0};
+	uint8_t raw[OVL_WIRE_REPORT_BYTES], bad[OVL_WIRE_REPORT_BYTES];
+
+	ovl_wire_report_format(&in, raw);
+	is_int(ovl_wire_report_parse(raw, &out), 0, "a report parses");
+	ok(memcmp(&in, &out, sizeof(in)) == 0, "to the same values");
+	ok(memcmp(raw, "OVLR\0\0\0\1\1\2\3\4\5\6\7\10", 16) == 0, "big-endian, magic, version");
+	for (int i = 0; i < 8; i++) {
+		memcpy(bad, raw, sizeof(bad));
+		bad[i] ^= 0x40;
+		is_int(ovl_wire_report_parse(bad, &out), -EPROTO, "wrong head byte %d", i);
+	}
+	for (int i = 8; i < 32; i += 8) {
+		memcpy(bad, raw, sizeof(bad));
+		bad[i] = 0x80;
+		is_int(ovl_wire_report_parse(bad, &out), -EPROTO, "impossible value at %d", i);
+	}
+}
+
+int main(void)
+{
+	test_cookie();
+	test_params();
+	test_params_hostile();
+	test_hello();
+	test_report();
+	return tap_done();
+}

@@ -1,0 +1,291 @@
+#include "load/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define BUSY_TRIES   4
+#define BUSY_WAIT_NS 100000000ull /* first pause; doubles */
+
+const char *ovl_load_which_name(enum ovl_load_which which)
+{
+	return which == OVL_LOAD_UNDERLAY ? "underlay" : "overlay";
+}
+
+/* Names of the congestion controls of this namespace, for the sentence. */
+static void list_congestion(char *out, size_t size)
+{
+	int fd = open("/proc/sys/net/ipv4/tcp_available_congestion_control", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, out, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	out[n > 0 ? n : 0] = 0;
+	out[strcspn(out, "\n")] = 0;
+}
+
+static int set_congestion(int fd, const char *name, struct ovl_err *err)
+{
+	char known[160];
+	int rc;
+
+	if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0)
+		return 0;
+	rc = -errno;
+	list_congestion(known, sizeof(known));
+	if (rc == -EPERM)
+		return ovl_err_set(
+			err, OVL_EXIT_RIGHTS, rc,
+			"cannot use congestion control \"%s\": not permitted; run as root, "
+			"or add it to net.ipv4.tcp_allowed_congestion_control",
+			name);
+	return ovl_err_set(err, OVL_EXIT_USAGE, rc,
+			   "cannot use congestion control \"%s\": this kernel does not have it; "
+			   "available: %s",
+			   name, known[0] ? known : "unknown");
+}
+
+static int set_options(int fd, const struct ovl_load_spec *spec, struct ovl_err *err)
+{
+	const int on = 1, mss = (int)spec->mss_bytes, half = (int)(spec->window_bytes / 2);
+	int rc = set_congestion(fd, spec->congestion, err);
+
+	if (rc)
+		return rc;
+	if (mss && setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof(mss)))
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -errno,
+			"cannot set the segment size to %d bytes: %s; the kernel takes 88 "
+			"to 32767",
+			mss, strerror(errno));
+	if (half && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &half, sizeof(half)))
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &half, sizeof(half));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	ovl_sock_mortal(fd);
+	return 0;
+}
+
+static int connect_failed(const struct ovl_client *client, int rc, struct ovl_err *err)
+{
+	const char *path = ovl_load_which_name(client->which), *name = client->addr.name;
+
+	switch (rc) {
+	case -ECONNREFUSED:
+		return ovl_err_set(
+			err, OVL_EXIT_PEER, rc,
+			"cannot connect to %s (%s): refused, nobody listens there; start "
+			"`ovltrace peer --port %u` on that host",
+			name, path, client->spec->port);
+	case -ETIMEDOUT:
+		return ovl_err_set(err, OVL_EXIT_PEER, rc,
+				   "cannot connect to %s (%s): no answer within %u ms; check the "
+				   "address, the route and firewalls for TCP port %u",
+				   name, path, client->spec->connect_timeout_ms,
+				   client->spec->port);
+	case -EHOSTUNREACH:
+	case -ENETUNREACH:
+		return ovl_err_set(
+			err, OVL_EXIT_PEER, rc,
+			"cannot connect to %s (%s): %s; check `ip route get` for it in the "
+			"client's network namespace",
+			name, path, strerror(-rc));
+	default:
+		return ovl_err_set(err, OVL_EXIT_PEER, rc, "cannot connect to %s (%s): %s", name,
+				   path, strerror(-rc));
+	}
+}
+
+static int connect_by(int fd, const struct ovl_addr *addr, uint64_t deadline_ns)
+{
+	socklen_t len = sizeof(int);
+	int rc, pending = 0;
+
+	if (connect(fd, (const struct sockaddr *)&addr->sa, addr->len) == 0)
+		return 0;
+	if (errno != EINPROGRESS)
+		return -errno;
+	rc = ovl_sock_wait(fd, POLLOUT, deadline_ns);
+	if (rc)
+		return rc;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &pending, &len))
+		return -errno;
+	return -pending;
+}
+
+/* The connection stands, but what answers does not speak the load's protocol. */
+static int not_ours(const struct ovl_client *client, int rc, struct ovl_err *err)
+{
+	const char *path = ovl_load_which_name(client->which), *name = client->addr.name;
+
+	if (rc == -ETIMEDOUT)
+		return ovl_err_set(
+			err, OVL_EXIT_PEER, rc,
+			"%s (%s) accepts connections but says nothing within %u ms: it is "
+			"not `ovltrace peer`; start that there, or give its port",
+			name, path, client->spec->connect_timeout_ms);
+	if (rc == -ECONNRESET || rc == -EPIPE)
+		return ovl_err_set(
+			err, OVL_EXIT_PEER, rc,
+			"%s (%s) closed the connection during the handshake: it is not "
+			"`ovltrace peer`, or it was ended; start that there, or give its "
+			"port",
+			name, path);
+	return ovl_err_set(err, OVL_EXIT_PEER, rc, "the handshake with %s (%s) failed: %s", name,
+			   path, strerror(-rc));
+}
+
+static int wrong_state(const struct ovl_client *client, uint8_t state, struct ovl_err *err)
+{
+	const char *path = ovl_load_which_name(client->which), *name = client->addr.name;
+
+	if (state == OVL_WIRE_DENIED)
+		return ovl_err_set(
+			err, OVL_EXIT_PEER, -EBUSY,
+			"%s (%s) is busy with another run; try again when that has ended", name,
+			path);
+	if (state == OVL_WIRE_CREATE_STREAMS)
+		return ovl_err_set(err, OVL_EXIT_PEER, -EPROTO,
+				   "%s (%s) is an iperf3 server, which this load cannot use; start "
+				   "`ovltrace peer` there",
+				   name, path);
+	return ovl_err_set(err, OVL_EXIT_PEER, -EPROTO,
+			   "%s (%s) answers in another protocol (first byte 0x%02x): it is not "
+			   "`ovltrace peer` of a compatible version; start that there, or give its "
+			   "port",
+			   name, path, state);
+}
+
+static int send_params(const struct ovl_client *client, int fd, uint64_t deadline_ns)
+{
+	const struct ovl_load_spec *spec = client->spec;
+	const struct ovl_wire_params params = {
+		.conns = client->conns,
+		.streams = spec->streams,
+		.block_bytes = spec->block_bytes,
+		.window_bytes = spec->window_bytes,
+		.max_frames = spec->max_frames,
+	};
+	struct ovl_buf out = {0};
+	int rc = ovl_wire_params_format(&params, &out);
+
+	if (!rc)
+		rc = ovl_sock_send_all(fd, ovl_buf_str(&out), out.n, deadline_ns);
+	ovl_buf_fini(&out);
+	return rc;
+}
+
+static int recv_hello(int fd, uint64_t deadline_ns, struct ovl_wire_hello *hello)
+{
+	char json[OVL_WIRE_JSON_MAX];
+	uint8_t head[4];
+	int rc = ovl_sock_recv_all(fd, head, sizeof(head), deadline_ns);
+	uint32_t n;
+
+	if (rc)
+		return rc;
+	n = ovl_wire_length_parse(head);
+	if (!n)
+		return -EPROTO;
+	rc = ovl_sock_recv_all(fd, json, n, deadline_ns);
+	return rc ? rc : ovl_wire_hello_parse(json, n, hello);
+}
+
+static int check_instance(struct ovl_client *client, uint32_t stream, uint8_t state,
+			  const struct ovl_wire_hello *hello, struct ovl_err *err)
+{
+	if (stream == 0) {
+		client->hello = *hello;
+		return 0;
+	}
+	if (state == OVL_WIRE_HELLO && strcmp(hello->instance, client->hello.instance) == 0)
+		return 0;
+	return ovl_err_set(
+		err, OVL_EXIT_PEER, -EPROTO,
+		"connection %u to %s (%s) reached another `ovltrace peer` than the first: "
+		"the address is shared by several; give the address of one of them",
+		stream + 1, client->addr.name, ovl_load_which_name(client->which));
+}
+
+static int handshake(struct ovl_client *client, int fd, uint32_t stream, uint64_t deadline_ns,
+		     struct ovl_err *err)
+{
+	struct ovl_wire_cookie cookie = {.stream = client->first + stream};
+	struct ovl_wire_hello hello = {0};
+	char text[OVL_WIRE_COOKIE_BYTES];
+	uint8_t state;
+	int rc;
+
+	memcpy(cookie.session, client->session, sizeof(cookie.session));
+	ovl_wire_cookie_format(&cookie, text);
+	rc = ovl_sock_send_all(fd, text, sizeof(text), deadline_ns);
+	if (!rc)
+		rc = ovl_sock_recv_all(fd, &state, 1, deadline_ns);
+	/* an idle server asks for the parameters; one that has this session already says hello */
+	if (!rc && state == OVL_WIRE_PARAM_EXCHANGE) {
+		if (stream)
+			return check_instance(client, stream, state, &hello, err);
+		rc = send_params(client, fd, deadline_ns);
+		if (!rc)
+			rc = ovl_sock_recv_all(fd, &state, 1, deadline_ns);
+	}
+	if (rc)
+		return not_ours(client, rc, err);
+	if (state != OVL_WIRE_HELLO)
+		return wrong_state(client, state, err);
+	rc = recv_hello(fd, deadline_ns, &hello);
+	if (rc == -EPROTO)
+		return wrong_state(client, state, err);
+	if (rc)
+		return not_ours(client, rc, err);
+	return check_instance(client, stream, state, &hello, err);
+}
+
+static int open_once(struct ovl_client *client, uint32_t stream, uint64_t deadline_ns,
+		     struct ovl_err *err)
+{
+	int fd = socket(client->addr.sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc;
+
+	if (fd < 0)
+		return ovl_err_set(err, OVL_EXIT_FAILED, -errno,
+				   "cannot make a socket for the load: %s", strerror(errno));
+	rc = set_options(fd, client->spec, err);
+	if (!rc) {
+		rc = connect_by(fd, &client->addr, deadline_ns);
+		if (rc)
+			rc = connect_failed(client, rc, err);
+	}
+	if (!rc)
+		rc = handshake(client, fd, stream, deadline_ns, err);
+	if (!rc)
+		return fd;
+	ovl_sock_abort(fd);
+	return rc;
+}
+
+int ovl_client_open(struct ovl_client *client, uint32_t stream, struct ovl_err *err)
+{
+	const uint64_t limit_ns = client->spec->connect_timeout_ms * 1000000ull;
+	uint64_t deadline_ns = ovl_clock_ns() + limit_ns, pause_ns = BUSY_WAIT_NS;
+	int rc = -EBUSY;
+
+	/* a peer may not yet have noticed that the run before has ended */
+	for (int i = 0; i < BUSY_TRIES; i++, pause_ns *= 2) {
+		const struct timespec pause = {.tv_nsec = (long)pause_ns};
+
+		rc = open_once(client, stream, deadline_ns, err);
+		if (rc != -EBUSY || ovl_clock_ns() + pause_ns >= deadline_ns)
+			break;
+		if (i + 1 < BUSY_TRIES)
+			nanosleep(&pause, NULL);
+	}
+	return rc;
+}

@@ -1,0 +1,335 @@
+#include "load/load.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "load/local.h"
+#include "load/sender.h"
+#include "load/sock.h"
+
+#define BLOCK_BYTES	   (128 * 1024)
+#define CONNECT_TIMEOUT_MS 5000
+#define REPORT_WAIT_NS	   (3 * OVL_WIRE_REPORT_NS)
+
+struct ovl_load {
+	struct ovl_sender sender;
+	pthread_t thread;
+	bool started;
+	struct ovl_local receiver; /* used unless the peer is remote */
+};
+
+static void fill_defaults(struct ovl_load_spec *spec)
+{
+	if (!spec->port)
+		spec->port = OVL_LOAD_PORT;
+	if (!spec->streams)
+		spec->streams = 1;
+	if (!spec->block_bytes)
+		spec->block_bytes = BLOCK_BYTES;
+	if (!spec->congestion[0])
+		ovl_str_copy(spec->congestion, sizeof(spec->congestion), "cubic");
+	if (!spec->connect_timeout_ms)
+		spec->connect_timeout_ms = CONNECT_TIMEOUT_MS;
+}
+
+static int check_spec(const struct ovl_load_spec *spec, struct ovl_err *err)
+{
+	if (spec->streams > OVL_LOAD_STREAMS_MAX)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "cannot run %u streams: at most %d are possible", spec->streams,
+				   OVL_LOAD_STREAMS_MAX);
+	if (spec->block_bytes > OVL_WIRE_BLOCK_MAX)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "cannot write blocks of %u bytes: at most %d are possible",
+				   spec->block_bytes, OVL_WIRE_BLOCK_MAX);
+	if (spec->window_bytes > INT32_MAX || spec->max_frames > INT32_MAX)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "cannot use a window of %u bytes or %u frames: too large",
+				   spec->window_bytes, spec->max_frames);
+	if (!spec->path[OVL_LOAD_UNDERLAY].used && !spec->path[OVL_LOAD_OVERLAY].used)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "the load was given no path to use");
+	return 0;
+}
+
+/* Addresses, indices and the common session of the paths' connections. */
+static int prepare_clients(struct ovl_sender *s, struct ovl_err *err)
+{
+	uint8_t random[OVL_WIRE_SESSION_CHARS];
+
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		return ovl_err_set(err, OVL_EXIT_FAILED, -EIO,
+				   "cannot read random bytes for the load's session");
+	for (int which = 0; which < OVL_LOAD_PATHS; which++) {
+		struct ovl_client *client = &s->client[which];
+		int rc;
+
+		client->spec = &s->spec;
+		client->which = (enum ovl_load_which)which;
+		client->first = s->streams;
+		ovl_wire_session_format(random, client->session);
+		if (!s->spec.path[which].used)
+			continue;
+		rc = ovl_addr_resolve(s->spec.path[which].addr, s->spec.port, s->spec.remote,
+				      &client->addr, err);
+		if (rc)
+			return rc;
+		s->streams += s->spec.streams;
+	}
+	for (int which = 0; which < OVL_LOAD_PATHS; which++)
+		s->client[which].conns = s->streams;
+	s->stream = calloc(s->streams, sizeof(*s->stream));
+	if (!s->stream)
+		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the load");
+	for (uint32_t i = 0; i < s->streams; i++)
+		s->stream[i].fd = -1;
+	return 0;
+}
+
+static void init_locks(struct ovl_load *load)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&load->sender.changed, &attr);
+	pthread_condattr_destroy(&attr);
+	pthread_mutex_init(&load->sender.lock, NULL);
+}
+
+static int start_sender(struct ovl_load *load, struct ovl_err *err)
+{
+	struct ovl_sender *s = &load->sender;
+	int rc;
+
+	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->wake_fd < 0)
+		return ovl_err_set(err, OVL_EXIT_FAILED, -errno,
+				   "cannot prepare the load's sender: %s", strerror(errno));
+	rc = ovl_thread_make(&load->thread, ovl_sender_main, s, err);
+	if (rc)
+		return rc;
+	load->started = true;
+	/* ends by itself: each of its waits has a deadline */
+	pthread_mutex_lock(&s->lock);
+	while (s->state == OVL_SENDER_STARTING)
+		pthread_cond_wait(&s->changed, &s->lock);
+	if (s->state == OVL_SENDER_ENDED) {
+		rc = -ENOTCONN;
+		if (err)
+			*err = s->err;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+struct ovl_load *ovl_load_start(const struct ovl_load_spec *spec, struct ovl_err *err)
+{
+	struct ovl_load *load = NULL;
+	int rc;
+
+	if (posix_memalign((void **)&load, 64, sizeof(*load))) {
+		ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the load");
+		return NULL;
+	}
+	memset(load, 0, sizeof(*load));
+	ovl_local_init(&load->receiver);
+	load->sender.wake_fd = load->sender.epoll_fd = -1;
+	load->sender.which = OVL_LOAD_PATHS;
+	load->sender.err = OVL_ERR_INIT;
+	load->sender.spec = *spec;
+	fill_defaults(&load->sender.spec);
+	init_locks(load);
+	rc = check_spec(&load->sender.spec, err);
+	if (!rc)
+		rc = prepare_clients(&load->sender, err);
+	if (!rc && !spec->remote)
+		rc = ovl_local_start(&load->receiver, &load->sender.spec, load->sender.client,
+				     !spec->port, err);
+	if (!rc)
+		rc = start_sender(load, err);
+	if (!rc)
+		return load;
+	ovl_load_stop(load);
+	return NULL;
+}
+
+static void wake(int fd)
+{
+	const uint64_t one = 1;
+
+	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+void ovl_load_select(struct ovl_load *load, enum ovl_load_which which)
+{
+	atomic_store(&load->sender.which, (int)which);
+	wake(load->sender.wake_fd);
+}
+
+/* Does every live remote connection of the path have a report at or after ts_ns? Under the lock. */
+static bool reports_cover(const struct ovl_sender *s, enum ovl_load_which which, uint64_t ts_ns)
+{
+	const struct ovl_client *client = &s->client[which];
+
+	if (s->state != OVL_SENDER_RUNNING)
+		return true;
+	for (uint32_t i = client->first; i < client->first + s->spec.streams; i++) {
+		if (!s->stream[i].dead && !ovl_track_covers(&s->stream[i].track, ts_ns))
+			return false;
+	}
+	return true;
+}
+
+/* Wait (a report's interval, three at most) until the reports enclose the instant; then interpolate. */
+static void read_remote(struct ovl_sender *s, enum ovl_load_which which,
+			struct ovl_load_counts *out)
+{
+	const uint64_t limit_ns = out->ts_ns + REPORT_WAIT_NS;
+	const struct timespec limit = {.tv_sec = (time_t)(limit_ns / 1000000000),
+				       .tv_nsec = (long)(limit_ns % 1000000000)};
+	const struct ovl_client *client = &s->client[which];
+	uint64_t ts_ns;
+	int rc = 0;
+
+	pthread_mutex_lock(&s->lock);
+	while (rc != ETIMEDOUT &&
+	       !reports_cover(s, which, ovl_track_clock_map(&s->clock[which], out->ts_ns)))
+		rc = pthread_cond_timedwait(&s->changed, &s->lock, &limit);
+	ts_ns = ovl_track_clock_map(&s->clock[which], out->ts_ns);
+	for (uint32_t i = 0; i < s->spec.streams; i++) {
+		const struct ovl_track *track = &s->stream[client->first + i].track;
+		struct ovl_wire_report at = ovl_track_at(track, ts_ns);
+
+		out->bytes += at.bytes;
+		/* one thread serves all connections: each reports the same clock */
+		if (at.cpu_ns > out->receiver_cpu_ns)
+			out->receiver_cpu_ns = at.cpu_ns;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* What the sender's TCP says of the path's connections, now. */
+static void read_sockets(const struct ovl_sender *s, enum ovl_load_which which,
+			 struct ovl_load_counts *out)
+{
+	const struct ovl_client *client = &s->client[which];
+	uint64_t cwnd = 0, mss = 0;
+
+	for (uint32_t i = client->first; i < client->first + s->spec.streams; i++) {
+		struct ovl_sock_info info;
+
+		if (ovl_sock_info(s->stream[i].fd, &info))
+			continue;
+		out->retransmits += info.retransmits;
+		out->busy_us += info.busy_us;
+		out->rwnd_us += info.rwnd_us;
+		out->sndbuf_us += info.sndbuf_us;
+		out->acked_bytes += info.acked_bytes - s->stream[i].acked_base_bytes;
+		cwnd += info.cwnd_segs;
+		mss += info.mss_bytes;
+	}
+	out->busy_us /= s->spec.streams;
+	out->rwnd_us /= s->spec.streams;
+	out->sndbuf_us /= s->spec.streams;
+	out->cwnd_segs = (uint32_t)(cwnd / s->spec.streams);
+	out->mss_bytes = (uint32_t)(mss / s->spec.streams);
+}
+
+static void take_rtt(struct ovl_sender *s, enum ovl_load_which which, struct ovl_load_counts *out)
+{
+	uint32_t n = s->rtt_n[which];
+	uint32_t from = (s->rtt_at[which] + OVL_LOAD_RTT_MAX - n) % OVL_LOAD_RTT_MAX;
+
+	for (uint32_t i = 0; i < n; i++)
+		out->rtt_us[i] = s->rtt_us[which][(from + i) % OVL_LOAD_RTT_MAX];
+	out->rtt_n = n;
+	s->rtt_n[which] = 0;
+}
+
+static uint64_t thread_cpu_ns(pthread_t thread)
+{
+	struct timespec ts = {0};
+	clockid_t clock;
+
+	if (pthread_getcpuclockid(thread, &clock) || clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+int ovl_load_read(struct ovl_load *load, enum ovl_load_which which, struct ovl_load_counts *out,
+		  struct ovl_err *err)
+{
+	struct ovl_sender *s = &load->sender;
+	bool dead;
+
+	*out = (struct ovl_load_counts){0};
+	if (which >= OVL_LOAD_PATHS || !s->spec.path[which].used)
+		return ovl_err_set(err, OVL_EXIT_FAILED, -EINVAL, "the load has no %s path to read",
+				   ovl_load_which_name(which));
+	out->ts_ns = ovl_clock_ns();
+	if (!s->spec.remote)
+		out->bytes = ovl_local_bytes(&load->receiver, which);
+	out->sender_cpu_ns = thread_cpu_ns(load->thread);
+	if (!s->spec.remote)
+		out->receiver_cpu_ns = thread_cpu_ns(load->receiver.thread);
+	read_sockets(s, which, out);
+	if (s->spec.remote)
+		read_remote(s, which, out);
+	pthread_mutex_lock(&s->lock);
+	take_rtt(s, which, out);
+	dead = s->dead;
+	if (dead && err)
+		*err = s->err;
+	pthread_mutex_unlock(&s->lock);
+	return dead ? -EPIPE : 0;
+}
+
+uint32_t ovl_load_tids(const struct ovl_load *load, bool sender, pid_t *tids, uint32_t max)
+{
+	pid_t tid = sender ? load->sender.tid : load->receiver.tid;
+
+	if (!max || !tid)
+		return 0;
+	tids[0] = tid;
+	return 1;
+}
+
+const char *ovl_load_congestion(const struct ovl_load *load)
+{
+	return load->sender.congestion;
+}
+
+void ovl_load_stop(struct ovl_load *load)
+{
+	struct ovl_sender *s;
+
+	if (!load)
+		return;
+	s = &load->sender;
+	if (load->started) {
+		atomic_store(&s->stop, true);
+		wake(s->wake_fd);
+		pthread_join(load->thread, NULL);
+	}
+	for (uint32_t i = 0; s->stream && i < s->streams; i++)
+		ovl_sock_abort(s->stream[i].fd);
+	ovl_local_stop(&load->receiver);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	if (s->wake_fd >= 0)
+		close(s->wake_fd);
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->lock);
+	free(s->stream);
+	free(load);
+}

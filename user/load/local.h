@@ -1,0 +1,48 @@
+/*
+ * The receiver beside the sender: the receiving engine on a thread of this process, listening in the
+ * paths' server namespaces.
+ */
+#ifndef OVL_LOAD_LOCAL_H
+#define OVL_LOAD_LOCAL_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "load/client.h"
+#include "load/load.h"
+
+struct ovl_local {
+	/* on a line of its own: written at each receive, read by whoever asks */
+	_Alignas(64) _Atomic uint64_t bytes[OVL_LOAD_PATHS];
+	pthread_t thread;
+	bool started;
+	int listen_fd[OVL_LOAD_PATHS];
+	int stop_fd;
+	int cpu;
+	pid_t tid;
+	int rc; /* of the thread's start */
+	struct ovl_err err;
+	sem_t begun;
+};
+
+void ovl_local_init(struct ovl_local *local);
+/**
+ * Listen at the clients' addresses (their ports are filled in; any_port: another one if it is taken)
+ * and start the thread. 0, or -errno with *err; ovl_local_stop is due in both cases.
+ */
+int ovl_local_start(struct ovl_local *local, const struct ovl_load_spec *spec,
+		    struct ovl_client *clients, bool any_port, struct ovl_err *err);
+/** Payload received on a path up to now: exact at this instant. */
+uint64_t ovl_local_bytes(const struct ovl_local *local, enum ovl_load_which which);
+/** End and join the thread, close what is open; once, after ovl_local_init. */
+void ovl_local_stop(struct ovl_local *local);
+
+/** Start a thread that takes no signals. 0, or -errno with *err. */
+int ovl_thread_make(pthread_t *thread, void *(*run)(void *), void *arg, struct ovl_err *err);
+
+#endif

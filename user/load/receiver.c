@@ -1,0 +1,248 @@
+#include "load/receiver.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/version.h"
+#include "load/conn.h"
+#include "load/sock.h"
+
+#define PENDING_MAX	  64 /* connections that have not finished the handshake */
+#define EVENTS_MAX	  64
+#define TICK_NS		  OVL_WIRE_REPORT_NS
+#define ACCEPTS_PER_EVENT 16
+/* closed ones of a batch keep their place until its end */
+#define CONNS_MAX (OVL_WIRE_CONNS_MAX + PENDING_MAX + OVL_LOAD_PATHS * ACCEPTS_PER_EVENT)
+
+/* epoll data: a connection's address, or one of these small numbers */
+enum { TAG_STOP = 1, TAG_LISTEN };
+
+struct receiver {
+	const struct ovl_receiver_spec *spec;
+	int epoll_fd;
+	struct ovl_conn_ctx ctx;
+	struct ovl_conn *conn[CONNS_MAX]; /* oldest first, closed ones removed after each batch */
+	uint32_t conns, pending;
+	bool accepting;
+	bool closed;	  /* some of this batch are */
+	uint64_t tick_ns; /* next */
+};
+
+static int add_event(struct receiver *r, int fd, uint64_t data)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = data};
+
+	return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/* Listening sockets are left alone for a tick when no connection can be taken: level triggers spin. */
+static void set_accepting(struct receiver *r, bool on)
+{
+	if (on == r->accepting)
+		return;
+	r->accepting = on;
+	for (uint32_t i = 0; i < OVL_LOAD_PATHS; i++) {
+		struct epoll_event ev = {.events = on ? EPOLLIN : 0, .data.u64 = TAG_LISTEN + i};
+
+		if (r->spec->listen_fd[i] >= 0)
+			epoll_ctl(r->epoll_fd, EPOLL_CTL_MOD, r->spec->listen_fd[i], &ev);
+	}
+}
+
+static void drop(struct receiver *r, struct ovl_conn *conn)
+{
+	if (conn->fd < 0)
+		return;
+	if (conn->state != OVL_CONN_STREAM)
+		r->pending--;
+	r->closed = true;
+	ovl_conn_close(&r->ctx, conn);
+}
+
+static void drop_oldest_pending(struct receiver *r)
+{
+	for (uint32_t i = 0; i < r->conns; i++) {
+		if (r->conn[i]->fd >= 0 && r->conn[i]->state != OVL_CONN_STREAM) {
+			drop(r, r->conn[i]);
+			return;
+		}
+	}
+}
+
+/* Forget closed connections; only between batches, events of this batch may name them. */
+static void sweep(struct receiver *r)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < r->conns; i++) {
+		if (r->conn[i]->fd < 0)
+			ovl_conn_free(r->conn[i]);
+		else
+			r->conn[kept++] = r->conn[i];
+	}
+	r->conns = kept;
+	r->closed = false;
+}
+
+static void accept_some(struct receiver *r, uint32_t listener, uint64_t now_ns)
+{
+	for (int i = 0; i < ACCEPTS_PER_EVENT && r->conns < CONNS_MAX; i++) {
+		int fd = accept4(r->spec->listen_fd[listener], NULL, NULL,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct ovl_conn *conn;
+
+		if (fd < 0) {
+			/* others are errors of the one connection that was waiting */
+			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			    errno == ENOMEM)
+				set_accepting(r, false);
+			return;
+		}
+		if (r->pending >= PENDING_MAX)
+			drop_oldest_pending(r);
+		conn = ovl_conn_new(fd, listener, now_ns);
+		if (!conn)
+			return;
+		r->conn[r->conns++] = conn;
+		r->pending++;
+		if (add_event(r, fd, (uint64_t)(uintptr_t)conn))
+			drop(r, conn);
+	}
+}
+
+static void serve(struct receiver *r, struct ovl_conn *conn, uint64_t now_ns)
+{
+	bool was_stream = conn->state == OVL_CONN_STREAM;
+	int rc;
+
+	if (conn->fd < 0)
+		return;
+	rc = ovl_conn_read(&r->ctx, conn, now_ns);
+	if (!was_stream && conn->state == OVL_CONN_STREAM) {
+		r->pending--;
+		/* the first report at once: it ties the clocks together */
+		if (!rc && r->spec->reports)
+			rc = ovl_conn_report(conn, ovl_cpu_thread_ns(), now_ns);
+	}
+	if (rc)
+		drop(r, conn);
+}
+
+/* Each 100 ms: reports out, late handshakes dropped. */
+static void tick(struct receiver *r, uint64_t now_ns)
+{
+	uint64_t cpu_ns = ovl_cpu_thread_ns();
+
+	for (uint32_t i = 0; i < r->conns; i++) {
+		struct ovl_conn *conn = r->conn[i];
+
+		if (conn->fd < 0)
+			continue;
+		if (conn->state != OVL_CONN_STREAM ? now_ns >= conn->deadline_ns
+		    : r->spec->reports		   ? ovl_conn_report(conn, cpu_ns, now_ns) != 0
+						   : false)
+			drop(r, conn);
+	}
+	set_accepting(r, true);
+	r->tick_ns = now_ns + TICK_NS;
+}
+
+/* Milliseconds to sleep: for ever when nothing is due at any tick. */
+static int sleep_ms(const struct receiver *r, uint64_t now_ns)
+{
+	if (r->accepting && !r->pending && !(r->spec->reports && r->ctx.session.open))
+		return -1;
+	return now_ns >= r->tick_ns ? 0 : (int)((r->tick_ns - now_ns) / 1000000 + 1);
+}
+
+static int loop(struct receiver *r, struct ovl_err *err)
+{
+	struct epoll_event ev[EVENTS_MAX];
+	uint64_t now = ovl_clock_ns();
+
+	r->tick_ns = now + TICK_NS;
+	for (;;) {
+		int n = epoll_wait(r->epoll_fd, ev, EVENTS_MAX, sleep_ms(r, now));
+
+		if (n < 0 && errno != EINTR)
+			return ovl_err_set(err, OVL_EXIT_FAILED, -errno,
+					   "waiting for the load's connections failed: %s",
+					   strerror(errno));
+		now = ovl_clock_ns();
+		for (int i = 0; i < n; i++) {
+			uint64_t tag = ev[i].data.u64;
+
+			if (tag == TAG_STOP)
+				return 0;
+			if (tag < TAG_LISTEN + OVL_LOAD_PATHS)
+				accept_some(r, (uint32_t)(tag - TAG_LISTEN), now);
+			else
+				serve(r, (struct ovl_conn *)(uintptr_t)tag, now);
+		}
+		if (now >= r->tick_ns)
+			tick(r, now);
+		if (r->closed)
+			sweep(r);
+	}
+}
+
+static int init(struct receiver *r, struct ovl_err *err)
+{
+	struct ovl_wire_hello hello;
+	uint64_t id;
+	int rc = 0;
+
+	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+		id = ovl_clock_ns() ^ (uint64_t)getpid() << 40;
+	snprintf(hello.instance, sizeof(hello.instance), "%016llx", (unsigned long long)id);
+	ovl_str_copy(hello.version, sizeof(hello.version), OVL_VERSION);
+	if (ovl_wire_hello_format(&hello, &r->ctx.hello) ||
+	    posix_memalign(&r->ctx.block, 4096, OVL_CONN_READ_BYTES))
+		rc = -ENOMEM;
+	if (!rc && (r->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
+		rc = -errno;
+	if (!rc && r->spec->stop_fd >= 0)
+		rc = add_event(r, r->spec->stop_fd, TAG_STOP);
+	for (uint32_t i = 0; !rc && i < OVL_LOAD_PATHS; i++) {
+		if (r->spec->listen_fd[i] >= 0)
+			rc = add_event(r, r->spec->listen_fd[i], TAG_LISTEN + i);
+	}
+	if (!rc)
+		return 0;
+	return ovl_err_set(err, OVL_EXIT_FAILED, rc, "cannot prepare the receiver: %s",
+			   strerror(-rc));
+}
+
+int ovl_receiver_run(const struct ovl_receiver_spec *spec, struct ovl_err *err)
+{
+	struct receiver *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (!r)
+		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the receiver");
+	r->spec = spec;
+	r->epoll_fd = -1;
+	r->accepting = true;
+	r->ctx.bytes = spec->bytes;
+	rc = init(r, err);
+	if (!rc)
+		rc = loop(r, err);
+	for (uint32_t i = 0; i < r->conns; i++) {
+		drop(r, r->conn[i]);
+		ovl_conn_free(r->conn[i]);
+	}
+	if (r->epoll_fd >= 0)
+		close(r->epoll_fd);
+	ovl_buf_fini(&r->ctx.hello);
+	free(r->ctx.block);
+	free(r);
+	return rc;
+}

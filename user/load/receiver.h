@@ -1,0 +1,27 @@
+/*
+ * The receiving engine: accepts one session of connections, counts what arrives and reports it back.
+ * Runs on one thread with epoll, in this process beside the sender or alone as `ovltrace peer`.
+ * Whatever strangers send costs them their connection and nothing else; memory is bounded.
+ */
+#ifndef OVL_LOAD_RECEIVER_H
+#define OVL_LOAD_RECEIVER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "load/load.h"
+
+struct ovl_receiver_spec {
+	int listen_fd[OVL_LOAD_PATHS]; /* -1: not used; closed by the caller */
+	int stop_fd;		       /* readable: end; -1: never */
+	bool reports;		       /* send reports back; otherwise only count */
+	/** Payload received on the connections of each listening socket; may be NULL. */
+	_Atomic uint64_t *bytes;
+};
+
+/** Serve on the calling thread until stop_fd is readable. 0, or -errno with *err. */
+int ovl_receiver_run(const struct ovl_receiver_spec *spec, struct ovl_err *err);
+
+#endif

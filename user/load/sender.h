@@ -1,0 +1,56 @@
+/*
+ * The sending side: one thread with all connections of both paths, of which those of one path are
+ * written to. Reads the receiver's reports and TCP_INFO as it goes.
+ */
+#ifndef OVL_LOAD_SENDER_H
+#define OVL_LOAD_SENDER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "load/client.h"
+#include "load/load.h"
+#include "load/track.h"
+
+struct ovl_sender_stream {
+	int fd; /* stays open until the sender ends, also when dead */
+	enum ovl_load_which which;
+	bool dead;		   /* written by the sender under lock */
+	uint64_t acked_base_bytes; /* tcpi_bytes_acked after the handshake */
+	uint8_t rx[OVL_WIRE_REPORT_BYTES];
+	uint32_t rx_n;
+	struct ovl_track track; /* under lock */
+};
+
+struct ovl_sender {
+	struct ovl_load_spec spec; /* defaults filled in */
+	struct ovl_client client[OVL_LOAD_PATHS];
+	struct ovl_sender_stream *stream; /* those of a path are neighbours */
+	uint32_t streams;
+	int wake_fd, epoll_fd;
+	_Atomic int which; /* the path that is written to */
+	_Atomic bool stop;
+	pid_t tid;
+	char congestion[16]; /* in use, first stream of the last path */
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* state, or a report came */
+	enum { OVL_SENDER_STARTING, OVL_SENDER_RUNNING, OVL_SENDER_ENDED } state;
+	struct ovl_err err; /* why it failed, or why the first connection died */
+	bool dead;	    /* a connection has died, err says which */
+	struct ovl_track_clock clock[OVL_LOAD_PATHS];
+	uint32_t rtt_us[OVL_LOAD_PATHS][OVL_LOAD_RTT_MAX]; /* ring */
+	uint32_t rtt_n[OVL_LOAD_PATHS], rtt_at[OVL_LOAD_PATHS];
+};
+
+/**
+ * The thread: open all connections, report RUNNING or ENDED with err, then send until stop is set and
+ * wake_fd written. arg is a struct ovl_sender with spec, client, stream, streams and wake_fd filled in.
+ */
+void *ovl_sender_main(void *arg);
+
+#endif

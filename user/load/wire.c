@@ -1,0 +1,275 @@
+#include "load/wire.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <string.h>
+
+#include "base/str.h"
+
+#define PREFIX_CHARS   (sizeof(OVL_WIRE_PREFIX) - 1)
+#define REPORT_MAGIC   0x4f564c52u /* "OVLR" */
+#define REPORT_VERSION 1u
+#define PARAMS_VERSION 1
+
+_Static_assert(PREFIX_CHARS + OVL_WIRE_SESSION_CHARS + OVL_WIRE_STREAM_CHARS + 1 ==
+		       OVL_WIRE_COOKIE_BYTES,
+	       "the parts fill iperf3's cookie");
+
+static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
+
+static int alphabet_index(char c)
+{
+	const char *at = c ? strchr(alphabet, c) : NULL;
+
+	return at ? (int)(at - alphabet) : -1;
+}
+
+void ovl_wire_session_format(const uint8_t random[OVL_WIRE_SESSION_CHARS],
+			     char out[OVL_WIRE_SESSION_CHARS + 1])
+{
+	for (int i = 0; i < OVL_WIRE_SESSION_CHARS; i++)
+		out[i] = alphabet[random[i] & 31];
+	out[OVL_WIRE_SESSION_CHARS] = 0;
+}
+
+void ovl_wire_cookie_format(const struct ovl_wire_cookie *cookie, char out[OVL_WIRE_COOKIE_BYTES])
+{
+	char *p = out;
+
+	memcpy(p, OVL_WIRE_PREFIX, PREFIX_CHARS);
+	p += PREFIX_CHARS;
+	memcpy(p, cookie->session, OVL_WIRE_SESSION_CHARS);
+	p += OVL_WIRE_SESSION_CHARS;
+	*p++ = alphabet[cookie->stream >> 10 & 31];
+	*p++ = alphabet[cookie->stream >> 5 & 31];
+	*p++ = alphabet[cookie->stream & 31];
+	*p = 0;
+}
+
+int ovl_wire_cookie_parse(const char *s, size_t n, struct ovl_wire_cookie *out)
+{
+	const size_t text = OVL_WIRE_COOKIE_BYTES - 1;
+
+	if (n > OVL_WIRE_COOKIE_BYTES)
+		return -EPROTO;
+	for (size_t i = 0; i < n && i < text; i++) {
+		if (i < PREFIX_CHARS ? s[i] != OVL_WIRE_PREFIX[i] : alphabet_index(s[i]) < 0)
+			return -EPROTO;
+	}
+	if (n < OVL_WIRE_COOKIE_BYTES)
+		return -EAGAIN;
+	if (s[text])
+		return -EPROTO;
+	memcpy(out->session, s + PREFIX_CHARS, OVL_WIRE_SESSION_CHARS);
+	out->session[OVL_WIRE_SESSION_CHARS] = 0;
+	out->stream = 0;
+	for (size_t i = text - OVL_WIRE_STREAM_CHARS; i < text; i++)
+		out->stream = out->stream << 5 | (uint32_t)alphabet_index(s[i]);
+	return 0;
+}
+
+static void put_be(uint8_t *p, uint64_t v, int bytes)
+{
+	for (int i = bytes - 1; i >= 0; i--, v >>= 8)
+		p[i] = (uint8_t)v;
+}
+
+static uint64_t get_be(const uint8_t *p, int bytes)
+{
+	uint64_t v = 0;
+
+	for (int i = 0; i < bytes; i++)
+		v = v << 8 | p[i];
+	return v;
+}
+
+uint32_t ovl_wire_length_parse(const uint8_t head[4])
+{
+	uint64_t n = get_be(head, 4);
+
+	return n >= 2 && n <= OVL_WIRE_JSON_MAX ? (uint32_t)n : 0;
+}
+
+/* Parse a whole text of untrusted JSON that must be one object; NULL if it is anything else. */
+static struct json_object *parse_object(const char *json, size_t n)
+{
+	struct json_tokener *tok;
+	struct json_object *obj;
+
+	if (n < 2 || n > OVL_WIRE_JSON_MAX)
+		return NULL;
+	tok = json_tokener_new_ex(OVL_WIRE_DEPTH_MAX);
+	if (!tok)
+		return NULL;
+	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+	obj = json_tokener_parse_ex(tok, json, (int)n);
+	if (obj &&
+	    (json_tokener_get_error(tok) != json_tokener_success ||
+	     json_tokener_get_parse_end(tok) != n || !json_object_is_type(obj, json_type_object))) {
+		json_object_put(obj);
+		obj = NULL;
+	}
+	json_tokener_free(tok);
+	return obj;
+}
+
+/* A whole number within [min, max] of an object; false if it is missing or anything else. */
+static bool get_u32(struct json_object *obj, const char *key, uint32_t min, uint32_t max,
+		    uint32_t *out)
+{
+	struct json_object *v;
+	int64_t n;
+
+	if (!json_object_object_get_ex(obj, key, &v) || !json_object_is_type(v, json_type_int))
+		return false;
+	n = json_object_get_int64(v);
+	if (n < (int64_t)min || n > (int64_t)max)
+		return false;
+	*out = (uint32_t)n;
+	return true;
+}
+
+static bool is_instance_char(unsigned char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+static bool is_printable(unsigned char c)
+{
+	return c > ' ' && c < 0x7f;
+}
+
+/* A text of 1…size-1 characters that pass `good`, so that nothing of a peer reaches a terminal raw. */
+static bool get_text(struct json_object *obj, const char *key, bool (*good)(unsigned char),
+		     char *out, size_t size)
+{
+	struct json_object *v;
+	const char *s;
+	size_t n;
+
+	if (!json_object_object_get_ex(obj, key, &v) || !json_object_is_type(v, json_type_string))
+		return false;
+	s = json_object_get_string(v);
+	n = (size_t)json_object_get_string_len(v);
+	if (!n || n >= size)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (!good((unsigned char)s[i]))
+			return false;
+	}
+	memcpy(out, s, n);
+	out[n] = 0;
+	return true;
+}
+
+/* u32be length and the text of obj, which is released. */
+static int put_json(struct json_object *obj, struct ovl_buf *out)
+{
+	const char *s = obj ? json_object_to_json_string_ext(obj, JSON_C_TO_STRING_PLAIN) : NULL;
+	uint8_t head[4];
+
+	if (s) {
+		put_be(head, strlen(s), 4);
+		ovl_buf_put(out, (const char *)head, sizeof(head));
+		ovl_buf_puts(out, s);
+	}
+	json_object_put(obj);
+	return s && !out->failed ? 0 : -ENOMEM;
+}
+
+static void add_int(struct json_object *obj, const char *key, int64_t v)
+{
+	json_object_object_add(obj, key, json_object_new_int64(v));
+}
+
+int ovl_wire_params_format(const struct ovl_wire_params *params, struct ovl_buf *out)
+{
+	struct json_object *obj = json_object_new_object(), *own = json_object_new_object();
+
+	if (!obj || !own) {
+		json_object_put(obj);
+		json_object_put(own);
+		return -ENOMEM;
+	}
+	/* the least that an iperf3 server accepts, so that it answers and can be told apart */
+	json_object_object_add(obj, "tcp", json_object_new_boolean(true));
+	add_int(obj, "omit", 0);
+	add_int(obj, "time", 10);
+	add_int(obj, "num", 0);
+	add_int(obj, "blockcount", 0);
+	add_int(obj, "parallel", params->streams);
+	add_int(obj, "len", params->block_bytes);
+	add_int(own, "v", PARAMS_VERSION);
+	add_int(own, "conns", params->conns);
+	add_int(own, "window_bytes", params->window_bytes);
+	add_int(own, "max_frames", params->max_frames);
+	json_object_object_add(obj, "ovltrace", own);
+	return put_json(obj, out);
+}
+
+int ovl_wire_params_parse(const char *json, size_t n, struct ovl_wire_params *out)
+{
+	struct json_object *obj = parse_object(json, n), *own;
+	uint32_t version;
+	bool good;
+
+	if (!obj)
+		return -EPROTO;
+	good = get_u32(obj, "parallel", 1, OVL_WIRE_CONNS_MAX, &out->streams) &&
+	       get_u32(obj, "len", 1, OVL_WIRE_BLOCK_MAX, &out->block_bytes) &&
+	       json_object_object_get_ex(obj, "ovltrace", &own) &&
+	       json_object_is_type(own, json_type_object) &&
+	       get_u32(own, "v", PARAMS_VERSION, PARAMS_VERSION, &version) &&
+	       get_u32(own, "conns", 1, OVL_WIRE_CONNS_MAX, &out->conns) &&
+	       get_u32(own, "window_bytes", 0, INT32_MAX, &out->window_bytes) &&
+	       get_u32(own, "max_frames", 0, INT32_MAX, &out->max_frames);
+	json_object_put(obj);
+	return good ? 0 : -EPROTO;
+}
+
+int ovl_wire_hello_format(const struct ovl_wire_hello *hello, struct ovl_buf *out)
+{
+	struct json_object *obj = json_object_new_object();
+	const char state = OVL_WIRE_HELLO;
+
+	if (!obj)
+		return -ENOMEM;
+	json_object_object_add(obj, "instance", json_object_new_string(hello->instance));
+	json_object_object_add(obj, "version", json_object_new_string(hello->version));
+	ovl_buf_put(out, &state, 1);
+	return put_json(obj, out);
+}
+
+int ovl_wire_hello_parse(const char *json, size_t n, struct ovl_wire_hello *out)
+{
+	struct json_object *obj = parse_object(json, n);
+	bool good;
+
+	if (!obj)
+		return -EPROTO;
+	good = get_text(obj, "instance", is_instance_char, out->instance, sizeof(out->instance)) &&
+	       get_text(obj, "version", is_printable, out->version, sizeof(out->version));
+	json_object_put(obj);
+	return good ? 0 : -EPROTO;
+}
+
+void ovl_wire_report_format(const struct ovl_wire_report *report,
+			    uint8_t out[OVL_WIRE_REPORT_BYTES])
+{
+	put_be(out, REPORT_MAGIC, 4);
+	put_be(out + 4, REPORT_VERSION, 4);
+	put_be(out + 8, report->bytes, 8);
+	put_be(out + 16, report->cpu_ns, 8);
+	put_be(out + 24, report->ts_ns, 8);
+}
+
+int ovl_wire_report_parse(const uint8_t in[OVL_WIRE_REPORT_BYTES], struct ovl_wire_report *out)
+{
+	if (get_be(in, 4) != REPORT_MAGIC || get_be(in + 4, 4) != REPORT_VERSION)
+		return -EPROTO;
+	out->bytes = get_be(in + 8, 8);
+	out->cpu_ns = get_be(in + 16, 8);
+	out->ts_ns = get_be(in + 24, 8);
+	/* half the range is 292 years or 9 EB: arithmetic on what passes here cannot overflow */
+	return (out->bytes | out->cpu_ns | out->ts_ns) >> 63 ? -EPROTO : 0;
+}

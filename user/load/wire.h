@@ -1,0 +1,100 @@
+/*
+ * The bytes of the load's protocol, both directions: iperf3's first steps (37-byte cookie, one state
+ * byte, u32be length + JSON) with a private answer of an ovltrace peer, and its receiver reports.
+ * Pure: no sockets, no clock; everything from a peer is checked here.
+ *
+ *   client                                      server
+ *   connect, cookie[37] ------------------------>
+ *   <----------------------------- state 9 (first connection of a session)
+ *   u32be length, JSON parameters -------------->
+ *   <----------------------------- state 64, u32be length, JSON {instance, version}
+ *   bulk, plain bytes -------------------------->
+ *   <----------------------------- a 32-byte report each 100 ms
+ *
+ * Further connections of the session send a cookie that differs in the stream part only and get
+ * state 64 at once. State 0xFF: busy with another session.
+ */
+#ifndef OVL_LOAD_WIRE_H
+#define OVL_LOAD_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define OVL_WIRE_PREFIX	       "ovltrace2"
+#define OVL_WIRE_COOKIE_BYTES  37 /* 36 of [a-z2-7] and NUL, as iperf3's */
+#define OVL_WIRE_SESSION_CHARS 24
+#define OVL_WIRE_STREAM_CHARS  3
+#define OVL_WIRE_JSON_MAX      8192
+#define OVL_WIRE_DEPTH_MAX     8
+#define OVL_WIRE_REPORT_BYTES  32
+#define OVL_WIRE_REPORT_NS     100000000ull
+#define OVL_WIRE_CONNS_MAX     256 /* connections of one session, all paths */
+#define OVL_WIRE_BLOCK_MAX     (1024 * 1024)
+
+/** State bytes: iperf3's, and 64 which is ours. */
+enum ovl_wire_state {
+	OVL_WIRE_PARAM_EXCHANGE = 9,
+	OVL_WIRE_CREATE_STREAMS = 10, /* an iperf3 server after the parameters */
+	OVL_WIRE_HELLO = 64,
+	OVL_WIRE_DENIED = 0xff,
+};
+
+struct ovl_wire_cookie {
+	char session[OVL_WIRE_SESSION_CHARS + 1];
+	uint32_t stream; /* index of the connection within the session */
+};
+
+/** What the client asks for. */
+struct ovl_wire_params {
+	uint32_t conns;	       /* connections of the session, all paths: 1…OVL_WIRE_CONNS_MAX */
+	uint32_t streams;      /* connections that carry data at the same time */
+	uint32_t block_bytes;  /* one write */
+	uint32_t window_bytes; /* receive buffer wanted; 0: autotuned */
+	uint32_t max_frames;   /* bound on frames in flight over `streams`; 0: none */
+};
+
+/** Who answered. */
+struct ovl_wire_hello {
+	char instance[33]; /* differs between processes: tells backends apart */
+	char version[33];
+};
+
+/** The receiver's word on one connection, cumulative. */
+struct ovl_wire_report {
+	uint64_t bytes;	 /* payload received on this connection after the handshake */
+	uint64_t cpu_ns; /* of the receiving thread, all connections */
+	uint64_t ts_ns;	 /* CLOCK_MONOTONIC of the receiver */
+};
+
+/** 24 random bytes to the session part of a cookie. */
+void ovl_wire_session_format(const uint8_t random[OVL_WIRE_SESSION_CHARS],
+			     char out[OVL_WIRE_SESSION_CHARS + 1]);
+/** stream < 32768. */
+void ovl_wire_cookie_format(const struct ovl_wire_cookie *cookie, char out[OVL_WIRE_COOKIE_BYTES]);
+/**
+ * 0: a whole cookie; -EAGAIN: a good beginning, more is needed; -EPROTO: not a cookie of ours, now and
+ * whatever follows.
+ */
+int ovl_wire_cookie_parse(const char *s, size_t n, struct ovl_wire_cookie *out);
+
+/** Append u32be length and JSON. 0 or -ENOMEM. */
+int ovl_wire_params_format(const struct ovl_wire_params *params, struct ovl_buf *out);
+/** JSON without its length. 0, or -EPROTO: not JSON, too large or deep, a member missing or out of range. */
+int ovl_wire_params_parse(const char *json, size_t n, struct ovl_wire_params *out);
+/** Append the state byte 64, u32be length and JSON. 0 or -ENOMEM. */
+int ovl_wire_hello_format(const struct ovl_wire_hello *hello, struct ovl_buf *out);
+/** As params_parse; instance [a-z0-9]{1,32}, version printable. */
+int ovl_wire_hello_parse(const char *json, size_t n, struct ovl_wire_hello *out);
+
+/** The length in front of a JSON text: 2…OVL_WIRE_JSON_MAX, or 0 if it is out of range. */
+uint32_t ovl_wire_length_parse(const uint8_t head[4]);
+
+void ovl_wire_report_format(const struct ovl_wire_report *report,
+			    uint8_t out[OVL_WIRE_REPORT_BYTES]);
+/** 0, or -EPROTO: not a report of this version. */
+int ovl_wire_report_parse(const uint8_t in[OVL_WIRE_REPORT_BYTES], struct ovl_wire_report *out);
+
+#endif
