@@ -16,7 +16,8 @@
 
 /** One network namespace on the path. */
 struct ovl_ns {
-	char name[OVL_NAME_MAX]; /* name in /run/netns, else "twin:a-node"…, else "net:[inode]"; "" never */
+	char name
+		[OVL_NAME_MAX]; /* name in /run/netns, else "twin:a-node"…, else "net:[inode]"; "" never */
 	uint64_t inode;
 };
 
@@ -42,20 +43,21 @@ struct ovl_vxlan {
 	bool valid;
 	uint32_t vni;
 	uint16_t port;
-	char local[46]; /* address, "" when unset */
+	char local[46];	      /* address, "" when unset */
 	char dev[OVL_IF_MAX]; /* "" when unset */
 };
 
 /** The load as configured and as agreed with the peer. */
 struct ovl_load_facts {
 	bool valid;
-	char kind[16];      /* "iperf-like" */
+	char kind[16];	    /* "iperf-like" */
 	char peer_kind[16]; /* "twin" "lab" "ovltrace" */
 	uint32_t streams;
 	char congestion[16];
 	int cpu_sender, cpu_receiver; /* -1: on another host */
-	bool has_underlay; /* slices of the underlay are measured */
-	char where[OVL_TEXT_MAX]; /* one sentence, e.g. "twin of flannel.1 (CPU only: no NIC, no wire)" */
+	bool has_underlay;	      /* slices of the underlay are measured */
+	char where
+		[OVL_TEXT_MAX]; /* one sentence, e.g. "twin of flannel.1 (CPU only: no NIC, no wire)" */
 };
 
 /** One instrument that is absent, and what that costs. */
@@ -79,7 +81,7 @@ struct ovl_facts {
 
 	OVL_VEC(struct ovl_ns) ns;
 	OVL_VEC(struct ovl_link) links;
-	int iface;  /* index into links of the interface looked at, -1: none (loadless, or before it is known) */
+	int iface; /* index into links of the interface looked at, -1: none (loadless, or before it is known) */
 	struct ovl_vxlan vxlan;
 	struct ovl_load_facts load;
 
@@ -87,7 +89,7 @@ struct ovl_facts {
 	uint64_t interval_ns;
 	/* calibrated at start; 0: unknown */
 	uint64_t sample_cost_ns;     /* one sampler interrupt, dispatch and stack walk included */
-	uint64_t drop_cost_ns;       /* one run of the drop program, dispatch included */
+	uint64_t drop_cost_ns;	     /* one run of the drop program, dispatch included */
 	uint64_t retransmit_cost_ns; /* one run of the retransmit program, dispatch included */
 	uint32_t progs_attached;     /* tracepoint programs attached */
 	OVL_VEC(struct ovl_missing) missing;

@@ -16,7 +16,7 @@
 #include "model/sample.h"
 #include "model/stage.h"
 
-#define OVL_HISTORY     120 /* intervals kept for sparklines */
+#define OVL_HISTORY	120 /* intervals kept for sparklines */
 #define OVL_TOP_SYMBOLS 5
 
 struct ovl_symbol_time {
@@ -40,23 +40,23 @@ struct ovl_stage_time {
 struct ovl_cpu_load {
 	uint32_t cpu;
 	double busy_ratio, softirq_ratio, steal_ratio; /* of wall time; softirq from samples */
-	int top_stage; /* enum ovl_stage, -1: none */
+	int top_stage;				       /* enum ovl_stage, -1: none */
 };
 
 struct ovl_cpu_model {
-	bool valid; /* a sampler ran */
+	bool valid;				      /* a sampler ran */
 	uint64_t wall_ns, busy_ns, idle_ns, steal_ns; /* summed over CPUs */
-	double unclassified_ratio; /* of busy time */
-	uint64_t samples;          /* busy ones */
-	OVL_VEC(struct ovl_stage_time) stages; /* largest first */
+	double unclassified_ratio;		      /* of busy time */
+	uint64_t samples;			      /* busy ones */
+	OVL_VEC(struct ovl_stage_time) stages;	      /* largest first */
 	OVL_VEC(struct ovl_cpu_load) per_cpu;
 };
 
 struct ovl_traffic {
-	bool valid; /* the interface's counters were read */
+	bool valid;				       /* the interface's counters were read */
 	uint64_t rx_bytes, rx_pkts, tx_bytes, tx_pkts; /* as the device counts them */
-	double rx_bps, tx_bps; /* mean over the run */
-	double last_rx_bps, last_tx_bps; /* last interval; NAN before the first */
+	double rx_bps, tx_bps;			       /* mean over the run */
+	double last_rx_bps, last_tx_bps;	       /* last interval; NAN before the first */
 };
 
 struct ovl_quantiles {
@@ -78,19 +78,26 @@ struct ovl_load_model {
 	bool valid;
 	struct ovl_load_path underlay, overlay;
 	char disturbed[OVL_TEXT_MAX]; /* "" : not disturbed */
-	uint32_t pairs;               /* complete ABBA pairs */
+	uint32_t pairs;		      /* complete ABBA pairs */
 };
 
-enum ovl_basis { OVL_BASIS_MEASURED = 0, OVL_BASIS_RECORDED, OVL_BASIS_ESTIMATED, OVL_BASIS_ARITHMETIC };
+enum ovl_basis {
+	OVL_BASIS_MEASURED = 0,
+	OVL_BASIS_RECORDED,
+	OVL_BASIS_ESTIMATED,
+	OVL_BASIS_ARITHMETIC
+};
 const char *ovl_basis_name(enum ovl_basis basis);
 
 struct ovl_term {
-	char key[32];   /* stage key, or slack, other_tasks, ovltrace, steal, rwnd, … */
+	char key[32]; /* stage key, or slack, other_tasks, ovltrace, steal, rwnd, … */
 	char label[48];
-	int64_t bps;           /* loss; negative: gained, or slack used up first */
-	double stderr_bps;     /* NAN: fewer than 3 pairs */
-	double if_removed_bps; /* goodput if this row cost nothing; NAN: not defined */
-	double ns_per_kib;     /* overlay cost of this row; NAN for rows that are not CPU time */
+	int64_t bps;		    /* loss; negative: gained, or slack used up first */
+	double stderr_bps;	    /* NAN: fewer than 3 pairs */
+	double if_removed_bps;	    /* goodput if this row cost nothing; NAN: not defined */
+	double if_removed_high_bps; /* the same if the lane's idle time were then used as well */
+	double low_bps;	   /* estimated waterfall: this term at the estimate's low end; else NAN */
+	double ns_per_kib; /* overlay cost of this row; NAN for rows that are not CPU time */
 	enum ovl_basis basis;
 };
 
@@ -99,11 +106,13 @@ struct ovl_waterfall {
 	char why_not[OVL_TEXT_MAX]; /* when not valid: one sentence */
 	double underlay_bps, overlay_bps;
 	enum ovl_basis basis;
-	char lane[32]; /* "cpu0", "connection" */
-	double lane_purity_ratio;  /* NAN: not measured */
+	char lane[32];		  /* "cpu0", "connection" */
+	double lane_purity_ratio; /* NAN: not measured */
 	double ledger_error_ratio; /* |N/hz − busy| / wall of the lane, the larger of both phases */
-	bool uncertain;            /* ledger error > 0.03 over ≥ 5 s */
+	bool uncertain;		   /* ledger error > 0.03 over ≥ 5 s */
 	int64_t unexplained_bps;
+	double low_underlay_bps; /* estimated: the estimate's low end (underlay_bps is the high one); else NAN */
+	uint32_t stderr_pairs; /* pairs that the standard errors rest on: at most the last 64 */
 	OVL_VEC(struct ovl_term) terms; /* largest loss first; every row, none hidden */
 	uint32_t n_runners_up;
 	char runners_up[4][32];
@@ -134,16 +143,16 @@ struct ovl_verdict {
 };
 
 struct ovl_self_model {
-	double cpu_ratio; /* own cost ÷ busy time of the limiting CPU; NAN: unknown */
-	int cpu;          /* that CPU, -1: unknown */
+	double cpu_ratio;	 /* own cost ÷ busy time of the limiting CPU; NAN: unknown */
+	int cpu;		 /* that CPU, -1: unknown */
 	uint64_t lost_events[8]; /* by enum ovl_lost */
 };
 
 /** One point of history, for sparklines. */
 struct ovl_point {
-	double bps;      /* overlay goodput, or the interface's rx+tx without load; NAN: unknown */
+	double bps;	 /* overlay goodput, or the interface's rx+tx without load; NAN: unknown */
 	double drops_ps; /* real drops a second */
-	double rtt_ns;   /* NAN: unknown */
+	double rtt_ns;	 /* NAN: unknown */
 };
 
 struct ovl_model {
@@ -154,11 +163,13 @@ struct ovl_model {
 	struct ovl_load_model load;
 	struct ovl_waterfall waterfall;
 	struct ovl_verdict verdict;
-	OVL_VEC(struct ovl_drop) drops;       /* whole run, most segments first, benign last */
+	OVL_VEC(struct ovl_drop) drops;	      /* whole run, most segments first, benign last */
 	OVL_VEC(struct ovl_counter) counters; /* whole run, those that moved */
 	double drops_ps, retransmits_ps;      /* real drops, mean over the run; NAN: not counted */
 	struct ovl_self_model self;
-	uint32_t n_history; /* oldest first */
+	uint64_t
+		damaged_records; /* of samples: indices or values that cannot be, or no room for them */
+	uint32_t n_history;	 /* oldest first */
 	struct ovl_point history[OVL_HISTORY];
 };
 

@@ -9,10 +9,10 @@ void ovl_sample_clear(struct ovl_sample *s)
 	struct ovl_sample kept = *s;
 
 	memset(s, 0, sizeof(*s));
-#define KEEP(member)                                                                               \
-	do {                                                                                       \
-		s->member.v = kept.member.v;                                                       \
-		s->member.cap = kept.member.cap;                                                   \
+#define KEEP(member) \
+	do { \
+		s->member.v = kept.member.v; \
+		s->member.cap = kept.member.cap; \
 	} while (0)
 	KEEP(cpus);
 	KEEP(hits);

@@ -23,7 +23,7 @@ enum ovl_phase {
 enum ovl_ctx {
 	OVL_CTX_TASK = 0, /* kernel mode on behalf of the task */
 	OVL_CTX_SOFTIRQ,  /* softirq, whatever task is current */
-	OVL_CTX_USER,     /* user mode */
+	OVL_CTX_USER,	  /* user mode */
 	OVL_CTX_COUNT,
 };
 
@@ -37,9 +37,9 @@ struct ovl_cpu_clock {
 /** Busy samples of one kind on one CPU. Idle samples never get here. */
 struct ovl_hit {
 	uint32_t cpu;
-	uint8_t stage;      /* enum ovl_stage */
-	uint8_t work;       /* enum ovl_work */
-	uint8_t ctx;        /* enum ovl_ctx */
+	uint8_t stage;	    /* enum ovl_stage */
+	uint8_t work;	    /* enum ovl_work */
+	uint8_t ctx;	    /* enum ovl_ctx */
 	uint8_t task_class; /* enum ovl_task_class (bpf/abi.h); meaningful in task and user context */
 	uint32_t count;
 };
@@ -62,7 +62,8 @@ struct ovl_link_delta {
 /** One kernel counter that moved. */
 struct ovl_counter {
 	uint32_t ns; /* index into ovl_facts.ns; OVL_NS_MACHINE: counted for the whole machine */
-	char group[16]; /* "Tcp", "TcpExt", "Ip", "Udp", "softnet", … as in /proc/net/{snmp,netstat} */
+	char group
+		[16]; /* "Tcp", "TcpExt", "Ip", "Udp", "softnet", … as in /proc/net/{snmp,netstat} */
 	char name[OVL_NAME_MAX];
 	int64_t delta;
 };
@@ -70,24 +71,25 @@ struct ovl_counter {
 
 /** skbs freed as drops (tracepoint skb:kfree_skb). */
 struct ovl_drop {
-	char reason[OVL_NAME_MAX]; /* name in the kernel's BTF without SKB_DROP_REASON_, else the number */
+	char reason
+		[OVL_NAME_MAX]; /* name in the kernel's BTF without SKB_DROP_REASON_, else the number */
 	char symbol[OVL_NAME_MAX]; /* function that freed it */
-	uint32_t ns;               /* index; OVL_NS_MACHINE: unknown */
-	char iface[OVL_IF_MAX];    /* "" : unknown */
-	uint8_t stage;             /* enum ovl_stage of the symbol, OVL_STAGE_UNCLASSIFIED: unknown */
-	bool benign;               /* a free that loses nothing a user sent (7-faults section 1) */
+	uint32_t ns;		   /* index; OVL_NS_MACHINE: unknown */
+	char iface[OVL_IF_MAX];	   /* "" : unknown */
+	uint8_t stage; /* enum ovl_stage of the symbol, OVL_STAGE_UNCLASSIFIED: unknown */
+	bool benign;   /* a free that loses nothing a user sent (7-faults section 1) */
 	uint64_t pkts, segs;
 };
 
 /** One path of the load over the interval. */
 struct ovl_load_delta {
-	bool valid;          /* this path carried the load in this interval */
-	uint64_t wall_ns;    /* length of the measured part */
-	uint64_t bytes;      /* payload the receiving application got */
-	uint64_t retransmits; /* segments, TCP_INFO tcpi_total_retrans */
-	uint64_t busy_us, rwnd_us, sndbuf_us; /* sender's TCP_INFO, mean over streams */
+	bool valid;				 /* this path carried the load in this interval */
+	uint64_t wall_ns;			 /* length of the measured part */
+	uint64_t bytes;				 /* payload the receiving application got */
+	uint64_t retransmits;			 /* segments, TCP_INFO tcpi_total_retrans */
+	uint64_t busy_us, rwnd_us, sndbuf_us;	 /* sender's TCP_INFO, mean over streams */
 	uint64_t sender_cpu_ns, receiver_cpu_ns; /* of the load's threads; receiver 0: unknown */
-	uint32_t rtt_n;      /* valid entries below */
+	uint32_t rtt_n;				 /* valid entries below */
 	uint32_t rtt_us[32]; /* TCP_INFO tcpi_rtt readings, one each 100 ms and stream */
 	uint32_t cwnd_segs;  /* last reading, mean over streams */
 	uint32_t mss_bytes;  /* last reading of tcpi_snd_mss */
@@ -96,14 +98,15 @@ struct ovl_load_delta {
 /** What ovltrace itself did. */
 struct ovl_self_delta {
 	uint32_t cpu;
-	uint64_t user_ns;  /* own threads' CPU time on this CPU (load threads excluded); UINT64_MAX: unknown */
-	uint64_t runs[4];  /* runs by enum ovl_prog (bpf/abi.h) */
+	uint64_t
+		user_ns; /* own threads' CPU time on this CPU (load threads excluded); UINT64_MAX: unknown */
+	uint64_t runs[4]; /* runs by enum ovl_prog (bpf/abi.h) */
 };
 
 struct ovl_sample {
 	uint64_t start_ts_ns, end_ts_ns; /* CLOCK_MONOTONIC */
-	uint8_t phase;                   /* enum ovl_phase */
-	uint32_t pair;                   /* number of the ABBA pair a slice belongs to, from 0 */
+	uint8_t phase;			 /* enum ovl_phase */
+	uint32_t pair;			 /* number of the ABBA pair a slice belongs to, from 0 */
 
 	OVL_VEC(struct ovl_cpu_clock) cpus;
 	OVL_VEC(struct ovl_hit) hits;
@@ -112,11 +115,11 @@ struct ovl_sample {
 	OVL_VEC(struct ovl_counter) counters;
 	OVL_VEC(struct ovl_drop) drops;
 	OVL_VEC(struct ovl_self_delta) self;
-	uint64_t retransmits;  /* tracepoint tcp:tcp_retransmit_skb, all namespaces of the path */
+	uint64_t retransmits; /* tracepoint tcp:tcp_retransmit_skb, all namespaces of the path */
 	bool retransmits_valid;
 	struct ovl_load_delta load; /* of the path named by phase */
-	uint64_t lost[8];           /* by enum ovl_lost (bpf/abi.h) */
-	uint64_t self_cpu_ns;       /* CPU time of ovltrace without its load threads, all CPUs */
+	uint64_t lost[8];	    /* by enum ovl_lost (bpf/abi.h) */
+	uint64_t self_cpu_ns;	    /* CPU time of ovltrace without its load threads, all CPUs */
 };
 
 /** Forget the contents, keep the memory. */

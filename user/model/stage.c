@@ -13,7 +13,7 @@ static const char *const works[] = {
 };
 
 static const struct ovl_stage_fn stage_fns[] = {
-#define FN(KEY, name) {OVL_STAGE_##KEY, name, false},
+#define FN(KEY, name)	{OVL_STAGE_##KEY, name, false},
 #define WEAK(KEY, name) {OVL_STAGE_##KEY, name, true},
 #include "../../bpf/stages.def"
 };

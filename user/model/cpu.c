@@ -1,0 +1,231 @@
+#include "model/cpu.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "model/ledger.h"
+
+/* Sums over all CPUs. */
+struct totals {
+	uint64_t ns[OVL_STAGE_COUNT], n[OVL_STAGE_COUNT];
+	uint64_t samples;
+};
+
+static uint64_t sum_of(const uint64_t *v, size_t n)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += v[i];
+	return sum;
+}
+
+static int top_stage(const uint64_t *n)
+{
+	int top = -1;
+
+	for (int i = 0; i < OVL_STAGE_COUNT; i++)
+		if (n[i] && (top < 0 || n[i] > n[top]))
+			top = i;
+	return top;
+}
+
+static int by_cpu(const void *a, const void *b)
+{
+	const struct ovl_cpu_load *x = a, *y = b;
+
+	return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
+}
+
+static int add_cpu(const struct ovl_cpu_state *cpu, const struct ovl_cpu_acc *a,
+		   struct totals *total, struct ovl_cpu_model *out)
+{
+	uint64_t ns[OVL_STAGE_COUNT], busy = ovl_state_busy_ns(&a->lane);
+	uint64_t n = sum_of(a->n_stage, OVL_STAGE_COUNT);
+	uint64_t idle = a->lane.idle_ns < a->lane.wall_ns ? a->lane.idle_ns : a->lane.wall_ns;
+	double wall = (double)a->lane.wall_ns;
+	struct ovl_cpu_load *load = ovl_vec_push(&out->per_cpu);
+
+	if (!load)
+		return -ENOMEM;
+	out->wall_ns += a->lane.wall_ns;
+	out->busy_ns += busy;
+	out->idle_ns += idle;
+	out->steal_ns += a->lane.wall_ns - idle - busy;
+	/* busy time that no sample hit has no stage */
+	if (ovl_ledger_share(busy, a->n_stage, OVL_STAGE_COUNT, ns) != busy)
+		ns[OVL_STAGE_UNCLASSIFIED] = busy;
+	for (int i = 0; i < OVL_STAGE_COUNT; i++) {
+		total->ns[i] += ns[i];
+		total->n[i] += a->n_stage[i];
+	}
+	total->samples += n;
+	load->cpu = cpu->cpu;
+	load->busy_ratio = wall > 0 ? (double)busy / wall : NAN;
+	load->steal_ratio = wall > 0 ? (double)(a->lane.wall_ns - idle - busy) / wall : NAN;
+	load->softirq_ratio = n ? load->busy_ratio * (double)a->n_softirq / (double)n : NAN;
+	load->top_stage = top_stage(a->n_stage);
+	return 0;
+}
+
+/* One standard error of a stage's share of the samples: never below the binomial one. */
+static double share_error(const struct ovl_model_state *state, int stage, double share,
+			  uint64_t samples)
+{
+	double x[OVL_PAIRS_KEPT], n = 0, all = 0, floor = ovl_stats_binomial(share, samples);
+	double jackknife;
+	size_t kept = state->slices < OVL_PAIRS_KEPT ? state->slices : OVL_PAIRS_KEPT, m = 0;
+
+	for (size_t i = 0; i < kept; i++) {
+		n += (double)state->slice[i].n[stage];
+		all += (double)sum_of(state->slice[i].n, OVL_STAGE_COUNT);
+	}
+	for (size_t i = 0; i < kept; i++) {
+		double rest = all - (double)sum_of(state->slice[i].n, OVL_STAGE_COUNT);
+
+		if (rest > 0)
+			x[m++] = (n - (double)state->slice[i].n[stage]) / rest;
+	}
+	jackknife = ovl_stats_jackknife(x, m);
+	if (!isfinite(jackknife))
+		return floor;
+	return fmax(floor, jackknife * sqrt((double)m / fmax((double)m, (double)state->slices)));
+}
+
+/* Keep the largest symbols of a stage, largest first. */
+static void add_symbol(struct ovl_stage_time *t, const struct ovl_merged_symbol *sym, uint64_t ns)
+{
+	uint32_t at = t->n_symbols;
+
+	while (at > 0 && t->symbols[at - 1].ns < ns)
+		at--;
+	if (at == OVL_TOP_SYMBOLS)
+		return;
+	if (t->n_symbols < OVL_TOP_SYMBOLS)
+		t->n_symbols++;
+	memmove(&t->symbols[at + 1], &t->symbols[at],
+		(t->n_symbols - 1 - at) * sizeof(t->symbols[0]));
+	t->symbols[at].ns = ns;
+	ovl_str_copy(t->symbols[at].name, sizeof(t->symbols[at].name), sym->name);
+}
+
+static void fill_symbols(const struct ovl_model_state *state, struct ovl_cpu_model *out)
+{
+	struct ovl_stage_time *of[OVL_STAGE_COUNT] = {0};
+
+	ovl_vec_each(t, &out->stages)
+		of[t->stage] = t;
+	ovl_vec_each(sym, &state->merge.symbols) {
+		struct ovl_stage_time *t = of[sym->stage];
+		double part = t && t->samples ? (double)sym->count / (double)t->samples : 0;
+
+		if (part > 0)
+			add_symbol(t, sym, (uint64_t)(fmin(1, part) * (double)t->ns));
+	}
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct ovl_stage_time *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return x->stage < y->stage ? -1 : x->stage > y->stage;
+}
+
+static int add_stage(const struct ovl_model_state *state, const struct totals *total, int stage,
+		     double payload_bytes, struct ovl_cpu_model *out)
+{
+	struct ovl_stage_time *t = ovl_vec_push(&out->stages);
+
+	if (!t)
+		return -ENOMEM;
+	t->stage = (uint8_t)stage;
+	t->ns = total->ns[stage];
+	t->samples = total->n[stage];
+	t->share_ratio = out->busy_ns ? (double)t->ns / (double)out->busy_ns : NAN;
+	t->stderr_ratio = share_error(state, stage, t->share_ratio, total->samples);
+	t->ns_per_kib = payload_bytes > 0 ? (double)t->ns * 1024 / payload_bytes : NAN;
+	if (ovl_ledger_share(t->ns, state->work[stage], OVL_WORK_COUNT, t->work_ns) != t->ns)
+		t->work_ns[OVL_WORK_OTHER] = t->ns;
+	return 0;
+}
+
+int ovl_cpu_build(const struct ovl_model_state *state, const struct ovl_facts *facts,
+		  double payload_bytes, struct ovl_cpu_model *out)
+{
+	struct ovl_cpu_model fresh = {.unclassified_ratio = NAN};
+	enum ovl_phase main = ovl_state_main(facts);
+	struct totals total = {0};
+	int rc = 0;
+
+	fresh.stages.v = out->stages.v;
+	fresh.stages.cap = out->stages.cap;
+	fresh.per_cpu.v = out->per_cpu.v;
+	fresh.per_cpu.cap = out->per_cpu.cap;
+	*out = fresh;
+	ovl_vec_each(cpu, &state->cpus) {
+		if (!cpu->phase[main].lane.wall_ns)
+			continue;
+		rc = add_cpu(cpu, &cpu->phase[main], &total, out);
+		if (rc)
+			return rc;
+	}
+	out->samples = total.samples;
+	out->valid = facts->sample_hz || total.samples;
+	if (out->per_cpu.n)
+		qsort(out->per_cpu.v, out->per_cpu.n, sizeof(*out->per_cpu.v), by_cpu);
+	if (!out->valid)
+		return 0;
+	for (int i = 0; i < OVL_STAGE_COUNT && !rc; i++)
+		if (total.ns[i] || total.n[i])
+			rc = add_stage(state, &total, i, payload_bytes, out);
+	if (rc)
+		return rc;
+	if (out->stages.n)
+		qsort(out->stages.v, out->stages.n, sizeof(*out->stages.v), by_ns);
+	fill_symbols(state, out);
+	if (out->busy_ns)
+		out->unclassified_ratio =
+			(double)total.ns[OVL_STAGE_UNCLASSIFIED] / (double)out->busy_ns;
+	return 0;
+}
+
+static const struct ovl_cpu_state *busiest(const struct ovl_model_state *state)
+{
+	const struct ovl_cpu_state *best = NULL;
+
+	ovl_vec_each(cpu, &state->cpus)
+		if (cpu->busy_ns && (!best || cpu->busy_ns > best->busy_ns))
+			best = cpu;
+	return best;
+}
+
+void ovl_cpu_self(const struct ovl_model_state *state, const struct ovl_facts *facts, int cpu,
+		  struct ovl_self_model *out)
+{
+	const uint64_t cost_ns[OVL_PROG_COUNT] = {
+		[OVL_PROG_SAMPLER] = facts->sample_cost_ns,
+		[OVL_PROG_DROPS] = facts->drop_cost_ns,
+		[OVL_PROG_RETRANSMIT] = facts->retransmit_cost_ns,
+	};
+	const struct ovl_cpu_state *c = cpu < 0 ? busiest(state) : ovl_state_cpu(state, cpu);
+	double ns;
+
+	memset(out, 0, sizeof(*out));
+	memcpy(out->lost_events, state->lost, sizeof(state->lost));
+	out->cpu_ratio = NAN;
+	out->cpu = c ? (int)c->cpu : -1;
+	if (!c || !c->busy_ns || !c->self_seen || c->user_unknown)
+		return;
+	ns = (double)c->user_ns;
+	for (int i = 0; i < OVL_PROG_COUNT; i++) {
+		if (c->runs[i] && !cost_ns[i])
+			return; /* not calibrated: the whole is unknown */
+		ns += (double)c->runs[i] * (double)cost_ns[i];
+	}
+	out->cpu_ratio = ns / (double)c->busy_ns;
+}

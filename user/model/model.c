@@ -1,0 +1,243 @@
+#include "model/model.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/cpu.h"
+#include "model/fall.h"
+#include "model/state.h"
+#include "model/verdict.h"
+
+const char *ovl_basis_name(enum ovl_basis basis)
+{
+	static const char *const names[] = {"measured", "recorded", "estimated", "arithmetic"};
+
+	return (unsigned)basis < sizeof(names) / sizeof(names[0]) ? names[basis] : "?";
+}
+
+static const struct {
+	const char *key, *words;
+} limits[OVL_LIMIT_COUNT] = {
+#define LIMIT(KEY, key, words) {#key, words},
+#include "model/limits.def"
+};
+
+const char *ovl_limit_key(enum ovl_limit limit)
+{
+	return (unsigned)limit < OVL_LIMIT_COUNT ? limits[limit].key : "?";
+}
+
+const char *ovl_limit_words(enum ovl_limit limit)
+{
+	return (unsigned)limit < OVL_LIMIT_COUNT ? limits[limit].words : "?";
+}
+
+static void build_traffic(const struct ovl_model_state *state, struct ovl_traffic *t)
+{
+	double ns = (double)state->duration_ns;
+
+	t->valid = state->iface_seen;
+	t->rx_bytes = state->iface.rx_bytes;
+	t->rx_pkts = state->iface.rx_pkts;
+	t->tx_bytes = state->iface.tx_bytes;
+	t->tx_pkts = state->iface.tx_pkts;
+	t->rx_bps = t->valid && ns > 0 ? (double)t->rx_bytes * 8e9 / ns : NAN;
+	t->tx_bps = t->valid && ns > 0 ? (double)t->tx_bytes * 8e9 / ns : NAN;
+	t->last_rx_bps = state->last_rx_bps;
+	t->last_tx_bps = state->last_tx_bps;
+}
+
+static void build_quantiles(const struct ovl_stats_hist *us, struct ovl_quantiles *q)
+{
+	q->valid = us->n > 0;
+	q->p50_ns = ovl_stats_hist_quantile(us, 0.50) * UINT64_C(1000);
+	q->p90_ns = ovl_stats_hist_quantile(us, 0.90) * UINT64_C(1000);
+	q->p99_ns = ovl_stats_hist_quantile(us, 0.99) * UINT64_C(1000);
+	q->max_ns = us->max * UINT64_C(1000);
+}
+
+static double per_kib(uint64_t ns, uint64_t bytes)
+{
+	return bytes ? (double)ns * 1024 / (double)bytes : NAN;
+}
+
+static void build_path(const struct ovl_path_acc *acc, struct ovl_load_path *p)
+{
+	const struct ovl_conn_acc *c = &acc->conn;
+	double wall_us = (double)c->wall_ns / 1e3;
+
+	p->valid = c->wall_ns > 0;
+	p->goodput_bps = p->valid ? (double)c->bytes * 8e9 / (double)c->wall_ns : NAN;
+	p->bytes = c->bytes;
+	p->wall_ns = c->wall_ns;
+	p->retransmits = c->retransmits;
+	build_quantiles(&acc->rtt_us, &p->rtt);
+	p->sender_ns_per_kib = acc->sender_cpu_ns ? per_kib(acc->sender_cpu_ns, c->bytes) : NAN;
+	p->receiver_ns_per_kib =
+		acc->receiver_unknown ? NAN : per_kib(acc->receiver_cpu_ns, c->bytes);
+	p->busy_ratio = p->valid ? fmin(1, (double)c->busy_us / wall_us) : NAN;
+	p->rwnd_ratio = p->valid ? fmin(1, (double)c->rwnd_us / wall_us) : NAN;
+	p->sndbuf_ratio = p->valid ? fmin(1, (double)c->sndbuf_us / wall_us) : NAN;
+	p->cwnd_segs = acc->cwnd_segs;
+	p->mss_bytes = acc->mss_bytes;
+}
+
+static void build_load(const struct ovl_model_state *state, const struct ovl_facts *facts,
+		       struct ovl_load_model *l)
+{
+	uint64_t backlog = state->backlog_drops > state->softnet_drops ? state->backlog_drops
+								       : state->softnet_drops;
+
+	memset(l, 0, sizeof(*l));
+	l->valid = facts->load.valid;
+	if (!l->valid)
+		return;
+	build_path(&state->path[OVL_PHASE_UNDERLAY], &l->underlay);
+	build_path(&state->path[OVL_PHASE_OVERLAY], &l->overlay);
+	l->pairs = state->pairs;
+	if (backlog)
+		ovl_text_set(
+			l->disturbed,
+			"%llu packets were dropped in the measured slices because a CPU's "
+			"backlog was full (net.core.netdev_max_backlog): the goodputs are lower "
+			"than these paths allow",
+			(unsigned long long)backlog);
+}
+
+/* Device kinds whose counters start at the inner IP header; others count the Ethernet header too. */
+static bool counts_from_ip(const char *kind)
+{
+	static const char *const kinds[] = {"vxlan", "tun", "geneve", "wireguard",
+					    "ipip",  "sit", "gre"};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kind, kinds[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Payload that the CPU time is set against: with load what the receiving application got over the
+ * overlay, else the interface's larger direction less IPv4 and TCP headers (with timestamps: 52 bytes,
+ * Ethernet 14) for each packet as counted. Where headers are half of it or more, the packets are too
+ * small for that guess to be one: NAN.
+ */
+static double payload_bytes(const struct ovl_model_state *state, const struct ovl_facts *facts)
+{
+	const struct ovl_link *iface = ovl_facts_iface(facts);
+	bool rx = state->iface.rx_bytes > state->iface.tx_bytes;
+	double bytes = (double)(rx ? state->iface.rx_bytes : state->iface.tx_bytes);
+	double pkts = (double)(rx ? state->iface.rx_pkts : state->iface.tx_pkts);
+	double headers;
+
+	if (facts->load.valid)
+		return state->path[OVL_PHASE_OVERLAY].conn.bytes
+			       ? (double)state->path[OVL_PHASE_OVERLAY].conn.bytes
+			       : NAN;
+	if (!state->iface_seen || !iface)
+		return NAN;
+	headers = pkts * (counts_from_ip(iface->kind) ? 52 : 66);
+	return headers < bytes / 2 ? bytes - headers : NAN;
+}
+
+static int by_segs(const void *a, const void *b)
+{
+	const struct ovl_drop *x = a, *y = b;
+
+	if (x->benign != y->benign)
+		return x->benign ? 1 : -1;
+	if (x->segs != y->segs)
+		return x->segs < y->segs ? 1 : -1;
+	return strcmp(x->reason, y->reason);
+}
+
+static int build_tables(const struct ovl_model_state *state, struct ovl_model *out)
+{
+	ovl_vec_clear(&out->drops);
+	ovl_vec_clear(&out->counters);
+	ovl_vec_each(d, &state->merge.drops) {
+		struct ovl_drop *made = ovl_vec_push(&out->drops);
+
+		if (!made)
+			return -ENOMEM;
+		*made = *d;
+	}
+	if (out->drops.n)
+		qsort(out->drops.v, out->drops.n, sizeof(*out->drops.v), by_segs);
+	ovl_vec_each(c, &state->merge.counters) {
+		struct ovl_counter *made = c->delta ? ovl_vec_push(&out->counters) : NULL;
+
+		if (!made && c->delta)
+			return -ENOMEM;
+		if (made)
+			*made = *c;
+	}
+	return 0;
+}
+
+/* Were drops counted at all? A drop seen proves it, else the program must have been attached. */
+static bool drops_counted(const struct ovl_model_state *state, const struct ovl_facts *facts)
+{
+	if (state->drops_seen)
+		return true;
+	ovl_vec_each(m, &facts->missing)
+		if (strstr(m->hook, "kfree_skb"))
+			return false;
+	return facts->progs_attached > 0;
+}
+
+static void build_rates(const struct ovl_model_state *state, const struct ovl_facts *facts,
+			struct ovl_model *out)
+{
+	out->drops_ps = NAN;
+	out->retransmits_ps = NAN;
+	if (state->duration_ns && drops_counted(state, facts))
+		out->drops_ps = (double)state->drop_pkts * 1e9 / (double)state->duration_ns;
+	if (state->retransmits_ns)
+		out->retransmits_ps =
+			(double)state->retransmits * 1e9 / (double)state->retransmits_ns;
+}
+
+static void build_history(const struct ovl_model_state *state, bool drops, struct ovl_model *out)
+{
+	uint64_t n = state->points < OVL_HISTORY ? state->points : OVL_HISTORY;
+
+	out->n_history = (uint32_t)n;
+	for (uint64_t i = 0; i < n; i++) {
+		out->history[i] = state->history[(state->points - n + i) % OVL_HISTORY];
+		if (!drops)
+			out->history[i].drops_ps = NAN;
+	}
+}
+
+int ovl_model_build(const struct ovl_model_state *state, const struct ovl_facts *facts,
+		    struct ovl_model *out)
+{
+	struct ovl_choice choice;
+	int rc;
+
+	out->duration_ns = state->duration_ns;
+	out->intervals = state->intervals;
+	out->damaged_records = state->damaged + state->merge.overflow;
+	build_traffic(state, &out->traffic);
+	build_load(state, facts, &out->load);
+	build_rates(state, facts, out);
+	build_history(state, drops_counted(state, facts), out);
+	ovl_verdict_build(state, facts, &out->verdict, &choice);
+	ovl_cpu_self(state, facts, choice.cpu, &out->self);
+	rc = ovl_cpu_build(state, facts, payload_bytes(state, facts), &out->cpu);
+	rc = rc ? rc : ovl_fall_build(state, facts, &choice, &out->waterfall);
+	return rc ? rc : build_tables(state, out);
+}
+
+void ovl_model_fini(struct ovl_model *m)
+{
+	ovl_vec_fini(&m->cpu.stages);
+	ovl_vec_fini(&m->cpu.per_cpu);
+	ovl_vec_fini(&m->waterfall.terms);
+	ovl_vec_fini(&m->drops);
+	ovl_vec_fini(&m->counters);
+	memset(m, 0, sizeof(*m));
+}

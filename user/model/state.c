@@ -1,0 +1,454 @@
+#include "model/state.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/lane.h"
+
+#define NS_MAX	  (UINT64_C(86400) * 1000000000) /* longest believable interval: a day */
+#define COUNT_MAX (UINT64_C(1) << 56)		 /* largest believable difference of a counter */
+
+enum ovl_phase ovl_state_main(const struct ovl_facts *facts)
+{
+	return facts->load.valid ? OVL_PHASE_OVERLAY : OVL_PHASE_OBSERVE;
+}
+
+const struct ovl_cpu_state *ovl_state_cpu(const struct ovl_model_state *state, int cpu)
+{
+	if (cpu < 0 || cpu >= OVL_CPU_MAX || !state->cpu_index[cpu])
+		return NULL;
+	return &state->cpus.v[state->cpu_index[cpu] - 1];
+}
+
+bool ovl_state_path_stage(int stage)
+{
+	switch (stage) {
+	case OVL_STAGE_APPLICATION:
+	case OVL_STAGE_USER_DAEMON:
+	case OVL_STAGE_USER_PROXY:
+	case OVL_STAGE_USER_OTHER:
+	case OVL_STAGE_WAKEUP:
+	case OVL_STAGE_SYSCALL:
+	case OVL_STAGE_SOFTIRQ_OTHER:
+	case OVL_STAGE_IRQ_OTHER:
+	case OVL_STAGE_KERNEL_OTHER:
+	case OVL_STAGE_UNCLASSIFIED: return false;
+	default: return true;
+	}
+}
+
+uint64_t ovl_state_busy_ns(const struct ovl_lane_acc *a)
+{
+	uint64_t idle = a->idle_ns < a->wall_ns ? a->idle_ns : a->wall_ns;
+	uint64_t rest = a->wall_ns - idle;
+
+	return a->steal_ns < rest ? rest - a->steal_ns : 0;
+}
+
+uint64_t ovl_state_samples(const struct ovl_lane_acc *a)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < OVL_ROWS_SAMPLED; i++)
+		sum += a->n[i];
+	return sum;
+}
+
+struct ovl_model_state *ovl_model_new(void)
+{
+	struct ovl_model_state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return NULL;
+	state->last_rx_bps = NAN;
+	state->last_tx_bps = NAN;
+	return state;
+}
+
+void ovl_model_free(struct ovl_model_state *state)
+{
+	if (!state)
+		return;
+	ovl_vec_fini(&state->cpus);
+	ovl_merge_fini(&state->merge);
+	free(state);
+}
+
+/* *cpu is NULL for a number that cannot be (counted); -ENOMEM without memory */
+static int cpu_get(struct ovl_model_state *state, uint32_t cpu, struct ovl_cpu_state **out)
+{
+	struct ovl_cpu_state *made;
+
+	*out = NULL;
+	if (cpu >= OVL_CPU_MAX) {
+		state->damaged++;
+		return 0;
+	}
+	if (!state->cpu_index[cpu]) {
+		made = ovl_vec_push(&state->cpus);
+		if (!made)
+			return -ENOMEM;
+		made->cpu = cpu;
+		state->cpu_index[cpu] = (uint16_t)state->cpus.n;
+	}
+	*out = &state->cpus.v[state->cpu_index[cpu] - 1];
+	return 0;
+}
+
+/* What one sample is added to. */
+struct adding {
+	struct ovl_model_state *state;
+	const struct ovl_facts *facts;
+	const struct ovl_sample *sample;
+	uint64_t length_ns;
+	enum ovl_phase phase;
+	bool rows, main;       /* rows are counted; this is the phase that cpu.stages describes */
+	struct ovl_pair *pair; /* NULL: not a slice */
+};
+
+/* The pair's lane of this CPU: sender's or receiver's, NULL for other CPUs. */
+static struct ovl_lane_acc *pair_lane(const struct adding *a, uint32_t cpu)
+{
+	if (!a->pair)
+		return NULL;
+	if (a->facts->load.cpu_sender >= 0 && cpu == (uint32_t)a->facts->load.cpu_sender)
+		return &a->pair->lane[a->phase][0];
+	if (a->facts->load.cpu_receiver >= 0 && cpu == (uint32_t)a->facts->load.cpu_receiver)
+		return &a->pair->lane[a->phase][1];
+	return NULL;
+}
+
+static void clock_add(struct ovl_lane_acc *to, const struct ovl_cpu_clock *clock)
+{
+	to->wall_ns += clock->wall_ns;
+	to->idle_ns += clock->idle_ns;
+	to->steal_ns += clock->steal_ns;
+}
+
+static int add_clocks(const struct adding *a)
+{
+	ovl_vec_each(clock, &a->sample->cpus) {
+		struct ovl_lane_acc one = {0}, *lane;
+		struct ovl_cpu_state *cpu;
+		int rc;
+
+		if (clock->wall_ns > NS_MAX || clock->idle_ns > NS_MAX ||
+		    clock->steal_ns > NS_MAX) {
+			a->state->damaged++;
+			continue;
+		}
+		rc = cpu_get(a->state, clock->cpu, &cpu);
+		if (rc)
+			return rc;
+		if (!cpu)
+			continue;
+		clock_add(&one, clock);
+		cpu->busy_ns += ovl_state_busy_ns(&one);
+		if (!a->rows)
+			continue;
+		clock_add(&cpu->phase[a->phase].lane, clock);
+		lane = pair_lane(a, clock->cpu);
+		if (lane)
+			clock_add(lane, clock);
+	}
+	return 0;
+}
+
+static void hit_add(struct ovl_cpu_acc *acc, const struct ovl_hit *hit, int row)
+{
+	bool path = ovl_state_path_stage(hit->stage);
+
+	acc->lane.n[row] += hit->count;
+	acc->n_stage[hit->stage] += hit->count;
+	if (hit->ctx != OVL_CTX_SOFTIRQ) {
+		acc->n_class[hit->task_class] += hit->count;
+		acc->n_path_task += path ? hit->count : 0;
+		return;
+	}
+	acc->n_softirq += hit->count;
+	acc->n_path_softirq += path ? hit->count : 0;
+	if (!strcmp(ovl_stage_info((enum ovl_stage)hit->stage)->side, "rx"))
+		acc->n_softirq_rx += hit->count;
+}
+
+static int add_hits(const struct adding *a)
+{
+	struct ovl_slice *slice = &a->state->slice[a->state->slices % OVL_PAIRS_KEPT];
+
+	if (!a->rows)
+		return 0;
+	if (a->main) {
+		memset(slice, 0, sizeof(*slice));
+		a->state->slices++;
+	}
+	ovl_vec_each(hit, &a->sample->hits) {
+		struct ovl_lane_acc *lane = pair_lane(a, hit->cpu);
+		struct ovl_cpu_state *cpu;
+		int row = ovl_row_of(hit), rc;
+
+		if (row < 0 || hit->work >= OVL_WORK_COUNT) {
+			a->state->damaged++;
+			continue;
+		}
+		rc = cpu_get(a->state, hit->cpu, &cpu);
+		if (rc)
+			return rc;
+		if (!cpu)
+			continue;
+		hit_add(&cpu->phase[a->phase], hit, row);
+		if (lane)
+			lane->n[row] += hit->count;
+		if (a->main) {
+			slice->n[hit->stage] += hit->count;
+			a->state->work[hit->stage][hit->work] += hit->count;
+		}
+	}
+	return 0;
+}
+
+static int add_symbols(const struct adding *a)
+{
+	if (!a->rows || !a->main)
+		return 0;
+	ovl_vec_each(hit, &a->sample->symbols) {
+		int rc = 0;
+
+		if (hit->stage >= OVL_STAGE_COUNT)
+			a->state->damaged++;
+		else
+			rc = ovl_merge_symbol(&a->state->merge, hit);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static bool link_sane(const struct ovl_link_delta *d)
+{
+	return d->rx_bytes < COUNT_MAX && d->tx_bytes < COUNT_MAX && d->rx_pkts < COUNT_MAX &&
+	       d->tx_pkts < COUNT_MAX;
+}
+
+static void add_links(const struct adding *a)
+{
+	struct ovl_model_state *st = a->state;
+
+	ovl_vec_each(d, &a->sample->links) {
+		if (d->link >= a->facts->links.n || !link_sane(d)) {
+			st->damaged++;
+			continue;
+		}
+		if (a->facts->iface < 0 || d->link != (uint32_t)a->facts->iface || d->gone)
+			continue;
+		st->iface_seen = true;
+		st->iface.rx_bytes += d->rx_bytes;
+		st->iface.rx_pkts += d->rx_pkts;
+		st->iface.tx_bytes += d->tx_bytes;
+		st->iface.tx_pkts += d->tx_pkts;
+		if (!a->length_ns)
+			continue;
+		st->last_rx_bps = (double)d->rx_bytes * 8e9 / (double)a->length_ns;
+		st->last_tx_bps = (double)d->tx_bytes * 8e9 / (double)a->length_ns;
+	}
+}
+
+static int add_counters(const struct adding *a)
+{
+	ovl_vec_each(c, &a->sample->counters) {
+		int rc = ovl_merge_counter(&a->state->merge, c);
+
+		if (rc)
+			return rc;
+		if (a->pair && c->delta > 0 && !strcmp(c->group, "softnet") &&
+		    !strcmp(c->name, "dropped"))
+			a->state->softnet_drops += (uint64_t)c->delta;
+	}
+	return 0;
+}
+
+/* *real: drops of this sample that lost something */
+static int add_drops(const struct adding *a, uint64_t *real)
+{
+	struct ovl_model_state *st = a->state;
+
+	*real = 0;
+	ovl_vec_each(d, &a->sample->drops) {
+		int rc;
+
+		if (d->pkts > COUNT_MAX || d->segs > COUNT_MAX || d->stage >= OVL_STAGE_COUNT) {
+			st->damaged++;
+			continue;
+		}
+		rc = ovl_merge_drop(&st->merge, d);
+		if (rc)
+			return rc;
+		st->drops_seen = true;
+		*real += d->benign ? 0 : d->pkts;
+		if (a->pair && !strcmp(d->reason, "CPU_BACKLOG"))
+			st->backlog_drops += d->pkts;
+	}
+	st->drop_pkts += *real;
+	if (a->pair && a->phase == OVL_PHASE_OVERLAY)
+		st->drop_pkts_overlay += *real;
+	return 0;
+}
+
+static int add_self(const struct adding *a)
+{
+	ovl_vec_each(self, &a->sample->self) {
+		struct ovl_cpu_state *cpu;
+		int rc = cpu_get(a->state, self->cpu, &cpu);
+
+		if (rc)
+			return rc;
+		if (!cpu)
+			continue;
+		cpu->self_seen = true;
+		for (int i = 0; i < OVL_PROG_COUNT; i++)
+			cpu->runs[i] += self->runs[i];
+		/* UINT64_MAX: unknown; anything else above a day is damage and as unknown */
+		if (self->user_ns > NS_MAX)
+			cpu->user_unknown = true;
+		else
+			cpu->user_ns += self->user_ns;
+	}
+	for (int i = 0; i < OVL_LOST_COUNT; i++)
+		a->state->lost[i] += a->sample->lost[i];
+	return 0;
+}
+
+static bool load_sane(const struct ovl_load_delta *d)
+{
+	return d->wall_ns && d->wall_ns <= NS_MAX && d->bytes < COUNT_MAX && d->busy_us < NS_MAX &&
+	       d->rwnd_us < NS_MAX && d->sndbuf_us < NS_MAX && d->sender_cpu_ns < COUNT_MAX &&
+	       d->receiver_cpu_ns < COUNT_MAX && d->rtt_n <= sizeof(d->rtt_us) / sizeof(*d->rtt_us);
+}
+
+static void add_load(const struct adding *a)
+{
+	const struct ovl_load_delta *d = &a->sample->load;
+	struct ovl_path_acc *path = &a->state->path[a->phase];
+
+	const struct ovl_conn_acc conn = {
+		.wall_ns = d->wall_ns,
+		.bytes = d->bytes,
+		.retransmits = d->retransmits < COUNT_MAX ? d->retransmits : 0,
+		.busy_us = d->busy_us,
+		.rwnd_us = d->rwnd_us,
+		.sndbuf_us = d->sndbuf_us,
+	};
+
+	ovl_lane_conn_add(&path->conn, &conn);
+	ovl_lane_conn_add(&a->pair->conn[a->phase], &conn);
+	path->sender_cpu_ns += d->sender_cpu_ns;
+	path->receiver_cpu_ns += d->receiver_cpu_ns;
+	if (!d->receiver_cpu_ns && d->bytes)
+		path->receiver_unknown = true;
+	path->cwnd_segs = d->cwnd_segs;
+	path->mss_bytes = d->mss_bytes;
+	for (uint32_t i = 0; i < d->rtt_n; i++)
+		ovl_stats_hist_add(&path->rtt_us, d->rtt_us[i]);
+}
+
+/* The pair that a slice belongs to; an older one in its place is forgotten. */
+static struct ovl_pair *pair_get(struct ovl_model_state *state, uint32_t number,
+				 enum ovl_phase phase)
+{
+	struct ovl_pair *pair = &state->pair[number % OVL_PAIRS_KEPT];
+	bool was;
+
+	if (pair->number != number) {
+		memset(pair, 0, sizeof(*pair));
+		pair->number = number;
+	}
+	was = pair->has[OVL_PHASE_UNDERLAY] && pair->has[OVL_PHASE_OVERLAY];
+	pair->has[phase] = true;
+	if (!was && pair->has[OVL_PHASE_UNDERLAY] && pair->has[OVL_PHASE_OVERLAY])
+		state->pairs++;
+	return pair;
+}
+
+static double mean_rtt_ns(const struct ovl_load_delta *d)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < d->rtt_n; i++)
+		sum += d->rtt_us[i];
+	return d->rtt_n ? sum * 1e3 / d->rtt_n : NAN;
+}
+
+static void add_point(const struct adding *a, uint64_t real_drops)
+{
+	struct ovl_model_state *st = a->state;
+	struct ovl_point *p = &st->history[st->points % OVL_HISTORY];
+	const struct ovl_load_delta *d = &a->sample->load;
+
+	if (!a->rows || !a->main || (a->facts->load.valid && !a->pair))
+		return;
+	st->points++;
+	*p = (struct ovl_point){.bps = NAN, .drops_ps = NAN, .rtt_ns = NAN};
+	if (a->pair) {
+		p->bps = (double)d->bytes * 8e9 / (double)d->wall_ns;
+		p->rtt_ns = mean_rtt_ns(d);
+	} else if (st->iface_seen) {
+		p->bps = st->last_rx_bps + st->last_tx_bps;
+	}
+	if (a->length_ns)
+		p->drops_ps = (double)real_drops * 1e9 / (double)a->length_ns;
+}
+
+/* What this sample is: its length, its phase, and whether its rows count. */
+static void classify(struct adding *a)
+{
+	const struct ovl_sample *s = a->sample;
+	bool path = s->phase == OVL_PHASE_UNDERLAY || s->phase == OVL_PHASE_OVERLAY;
+
+	if (s->end_ts_ns > s->start_ts_ns)
+		a->length_ns = s->end_ts_ns - s->start_ts_ns;
+	if (a->length_ns > NS_MAX) {
+		a->length_ns = 0;
+		a->state->damaged++;
+	}
+	a->phase = s->phase < OVL_PHASE_COUNT ? (enum ovl_phase)s->phase : OVL_PHASE_SETTLE;
+	a->state->damaged += s->phase >= OVL_PHASE_COUNT;
+	a->rows = a->phase < OVL_PHASES;
+	if (path && (!s->load.valid || !load_sane(&s->load))) {
+		/* its time cannot be set against bytes */
+		a->state->damaged += s->load.valid;
+		a->rows = false;
+	}
+	a->main = a->rows && a->phase == ovl_state_main(a->facts);
+	if (path && a->rows)
+		a->pair = pair_get(a->state, s->pair, a->phase);
+}
+
+int ovl_model_add(struct ovl_model_state *state, const struct ovl_facts *facts,
+		  const struct ovl_sample *sample)
+{
+	struct adding a = {.state = state, .facts = facts, .sample = sample};
+	uint64_t real_drops;
+	int rc;
+
+	classify(&a);
+	state->duration_ns += a.length_ns;
+	state->intervals++;
+	rc = add_clocks(&a);
+	rc = rc ? rc : add_hits(&a);
+	rc = rc ? rc : add_symbols(&a);
+	rc = rc ? rc : add_counters(&a);
+	rc = rc ? rc : add_drops(&a, &real_drops);
+	rc = rc ? rc : add_self(&a);
+	if (rc)
+		return rc;
+	add_links(&a);
+	if (sample->retransmits_valid && sample->retransmits < COUNT_MAX) {
+		state->retransmits += sample->retransmits;
+		state->retransmits_ns += a.length_ns;
+	}
+	if (a.pair)
+		add_load(&a);
+	add_point(&a, real_drops);
+	return 0;
+}

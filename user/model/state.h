@@ -1,0 +1,113 @@
+/*
+ * The model's accumulators: what ovl_model_add keeps of the samples. Memory is bounded whatever the
+ * length of the run: pooled sums per CPU and phase, the last OVL_PAIRS_KEPT pairs and slices for
+ * standard errors, and tables of bounded size.
+ */
+#ifndef OVL_MODEL_STATE_H
+#define OVL_MODEL_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "bpf/abi.h"
+#include "model/merge.h"
+#include "model/model.h"
+#include "model/rows.h"
+#include "model/stats.h"
+
+#define OVL_CPU_MAX    8192 /* CPU numbers above are taken for damage */
+#define OVL_PAIRS_KEPT 64
+#define OVL_PHASES     OVL_PHASE_SETTLE /* phases that have rows */
+
+/** One CPU as a lane: its clock and its busy samples by row. */
+struct ovl_lane_acc {
+	uint64_t wall_ns, idle_ns, steal_ns;
+	uint64_t n[OVL_ROWS_SAMPLED];
+};
+
+/** The connection as a lane (sender's TCP_INFO), over the measured part of the slices. */
+struct ovl_conn_acc {
+	uint64_t wall_ns, bytes, retransmits;
+	uint64_t busy_us, rwnd_us, sndbuf_us;
+};
+
+/** One CPU in one phase. */
+struct ovl_cpu_acc {
+	struct ovl_lane_acc lane;
+	uint64_t n_stage[OVL_STAGE_COUNT];    /* whatever the task's class */
+	uint64_t n_class[OVL_TASK_CLASSES];   /* outside softirq */
+	uint64_t n_softirq, n_softirq_rx;     /* _rx: in stages of the receive side */
+	uint64_t n_path_task, n_path_softirq; /* in stages of the packet path */
+};
+
+struct ovl_cpu_state {
+	uint32_t cpu;
+	struct ovl_cpu_acc phase[OVL_PHASES];
+	/* all phases, settling included: for ovltrace's own cost */
+	uint64_t busy_ns, user_ns, runs[OVL_PROG_COUNT];
+	bool self_seen, user_unknown;
+};
+
+/** One ABBA pair on the pinned CPUs: [0] sender's, [1] receiver's. */
+struct ovl_pair {
+	uint32_t number;
+	bool has[OVL_PHASES];
+	struct ovl_lane_acc lane[OVL_PHASES][2];
+	struct ovl_conn_acc conn[OVL_PHASES];
+};
+
+/** Samples by stage of one interval of the main phase, all CPUs. */
+struct ovl_slice {
+	uint64_t n[OVL_STAGE_COUNT];
+};
+
+struct ovl_path_acc {
+	struct ovl_conn_acc conn;
+	uint64_t sender_cpu_ns, receiver_cpu_ns;
+	bool receiver_unknown;
+	uint32_t cwnd_segs, mss_bytes;
+	struct ovl_stats_hist rtt_us;
+};
+
+struct ovl_model_state {
+	uint64_t duration_ns, intervals;
+	uint64_t damaged; /* records with indices or values that cannot be */
+
+	OVL_VEC(struct ovl_cpu_state) cpus;
+	uint16_t cpu_index[OVL_CPU_MAX];		/* entry of cpus + 1 */
+	uint64_t work[OVL_STAGE_COUNT][OVL_WORK_COUNT]; /* samples of the main phase */
+	struct ovl_path_acc path[OVL_PHASES];
+
+	struct ovl_pair pair[OVL_PAIRS_KEPT]; /* by number % OVL_PAIRS_KEPT */
+	uint32_t pairs;			      /* complete ones so far */
+	struct ovl_slice slice[OVL_PAIRS_KEPT];
+	uint64_t slices;
+
+	struct ovl_link_delta iface; /* sums of the interface looked at */
+	bool iface_seen;
+	double last_rx_bps, last_tx_bps;
+
+	struct ovl_merge merge;
+	uint64_t drop_pkts, drop_pkts_overlay; /* real drops: whole run, overlay slices */
+	bool drops_seen;
+	uint64_t backlog_drops, softnet_drops; /* during slices */
+	uint64_t retransmits, retransmits_ns;  /* counted, and over how long */
+
+	uint64_t lost[OVL_LOST_COUNT];
+	uint64_t points;
+	struct ovl_point history[OVL_HISTORY]; /* ring, next at points % OVL_HISTORY */
+};
+
+/** Phase that cpu.stages and per_cpu describe: the overlay with our load, else plain observation. */
+enum ovl_phase ovl_state_main(const struct ovl_facts *facts);
+/** This CPU's accumulators, or NULL when nothing was seen of it. */
+const struct ovl_cpu_state *ovl_state_cpu(const struct ovl_model_state *state, int cpu);
+/** Is this stage work of the packet path (not user mode, system calls or unspecified kernel work)? */
+bool ovl_state_path_stage(int stage);
+/** busy = wall − idle − steal, 0 when the clocks disagree. */
+uint64_t ovl_state_busy_ns(const struct ovl_lane_acc *a);
+/** All busy samples of a lane. */
+uint64_t ovl_state_samples(const struct ovl_lane_acc *a);
+
+#endif
