@@ -15,9 +15,14 @@
 
 /** What to watch. */
 struct ovl_collect_spec {
-	uint32_t sample_hz;   /* 0: no sampler */
-	bool no_bpf;          /* counters only (a kernel or user without BPF) */
+	uint32_t sample_hz;    /* 0: no sampler */
+	bool no_bpf;	       /* counters only (a kernel or user without BPF) */
 	uint64_t calibrate_ns; /* at most this long is spent on calibration; 0: none */
+	/*
+	 * The sampler's rate is lowered until rate × measured cost of a sample is within this share of a
+	 * CPU (never below 97 Hz); facts->sample_hz says what came of it. 0: sample_hz as it is.
+	 */
+	double sample_budget_ratio;
 };
 
 struct ovl_collect;
@@ -40,13 +45,19 @@ int ovl_collect_begin(struct ovl_collect *c, struct ovl_err *err);
  */
 int ovl_collect_end(struct ovl_collect *c, const struct ovl_facts *facts, struct ovl_sample *s,
 		    struct ovl_err *err);
+/**
+ * Refresh facts->*_cost_ns: the costs are measured again under the real load during the first interval
+ * that ovl_collect_end ends. Cheap; call it after each ovl_collect_end, or before the report.
+ */
+void ovl_collect_costs(const struct ovl_collect *c, struct ovl_facts *facts);
 void ovl_collect_close(struct ovl_collect *c);
 
 /* collect/target.c: find the interface and its path */
 
 /** Where the interface was found; one entry for every match. */
 struct ovl_target {
-	int ns_fd[16]; /* namespaces of the path, same order as facts->ns; ns_fd[0]: the interface's; -1: unused */
+	int ns_fd
+		[16]; /* namespaces of the path, same order as facts->ns; ns_fd[0]: the interface's; -1: unused */
 	uint32_t n_ns;
 	char said[OVL_TEXT_MAX]; /* one sentence when the choice needs saying, else "" */
 };
@@ -63,8 +74,8 @@ int ovl_target_find(const char *iface, const char *netns,
 		    int (*prefer)(const char *const *names, uint32_t n), struct ovl_facts *facts,
 		    struct ovl_target *target, struct ovl_err *err);
 /** Add all devices of one more namespace (a twin's, a lab's) to the facts. Takes over ns_fd on success. */
-int ovl_target_add_ns(struct ovl_target *target, struct ovl_facts *facts, const char *name, int ns_fd,
-		      struct ovl_err *err);
+int ovl_target_add_ns(struct ovl_target *target, struct ovl_facts *facts, const char *name,
+		      int ns_fd, struct ovl_err *err);
 void ovl_target_close(struct ovl_target *target);
 /** Fill the host part of the facts: kernel, arch, cpus, nodename, tool and libbpf versions. */
 void ovl_target_host(struct ovl_facts *facts);

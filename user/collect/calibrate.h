@@ -1,0 +1,42 @@
+/*
+ * What ovltrace's own programs cost on this machine, measured when it starts: nothing is assumed.
+ *
+ * A cost is the body of the program (the kernel's own statistics, BPF_ENABLE_STATS) plus what surrounds
+ * it (interrupt, dispatch), which those statistics cannot see and which is measured from outside.
+ */
+#ifndef OVL_COLLECT_CALIBRATE_H
+#define OVL_COLLECT_CALIBRATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collect/instruments.h"
+#include "model/facts.h"
+
+/** A program's run count and time, as the kernel's statistics have them. */
+struct ovl_calibrate_runs {
+	uint64_t ns, n;
+};
+
+struct ovl_calibration {
+	/* around the body; 0: not measured */
+	uint64_t interrupt_ns;		  /* of a sample: interrupt, perf event, dispatch */
+	uint64_t dispatch_ns;		  /* of a tracepoint program */
+	uint64_t body_ns[OVL_PROG_COUNT]; /* by enum ovl_prog, 0: not measured */
+	int stats_fd;			  /* while the statistics are on, else -1 */
+	struct ovl_calibrate_runs since[OVL_PROG_COUNT];
+};
+
+/**
+ * Measure for at most about budget_ns, before anything is attached. Sends UDP datagrams within a
+ * network namespace made for it. What cannot be measured stays 0 (unknown).
+ */
+void ovl_calibrate_run(struct ovl_calibration *c, struct ovl_instruments *in, uint64_t budget_ns);
+/** Switch the kernel's statistics on, to measure bodies under the real load for a while. */
+void ovl_calibrate_watch(struct ovl_calibration *c, const struct ovl_instruments *in);
+/** Switch them off; bodies that ran often enough replace those of the start. */
+void ovl_calibrate_unwatch(struct ovl_calibration *c, const struct ovl_instruments *in);
+/** Write the costs as far as they are known. */
+void ovl_calibrate_facts(const struct ovl_calibration *c, struct ovl_facts *facts);
+
+#endif

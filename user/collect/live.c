@@ -1,0 +1,304 @@
+#include "collect/collect.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "collect/calibrate.h"
+#include "collect/counters.h"
+#include "collect/drops.h"
+#include "collect/instruments.h"
+#include "collect/ksyms.h"
+#include "collect/reasons.h"
+#include "collect/sampler.h"
+#include "collect/self.h"
+#include "ovltrace.skel.h"
+
+#define HZ_LEAST 97 /* fewer samples than this a second say nothing within an interval */
+
+struct ovl_collect {
+	struct ovl_counters *counters;
+	struct ovl_reasons *reasons;
+	struct ovl_ksyms *ksyms;
+	struct ovl_instruments in;
+	bool bpf; /* in is open */
+	struct ovl_sampler *sampler;
+	struct ovl_drops *drops;
+	struct ovl_calibration calibration;
+	bool recalibrated; /* costs were measured again under load */
+	struct ovl_self self;
+	uint64_t *runs[OVL_PROG_COUNT]; /* by possible CPU, at the last reading */
+	uint64_t *scratch;
+	uint64_t lost[OVL_LOST_COUNT]; /* at the last reading */
+};
+
+static int alloc_counts(struct ovl_collect *c, struct ovl_err *err)
+{
+	size_t cpus = (size_t)libbpf_num_possible_cpus();
+	bool ok = true;
+
+	for (int p = 0; p < OVL_PROG_COUNT; p++) {
+		c->runs[p] = calloc(cpus, sizeof(*c->runs[p]));
+		ok = ok && c->runs[p];
+	}
+	c->scratch = calloc(cpus, sizeof(*c->scratch));
+	if (ok && c->scratch && !ovl_self_init(&c->self, (uint32_t)cpus))
+		return 0;
+	return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the collector");
+}
+
+/* A timer interrupt costs 2 µs on one machine and 50 µs in a virtual one: the rate has to follow. */
+static uint32_t affordable_hz(const struct ovl_collect_spec *spec, const struct ovl_facts *facts)
+{
+	double hz = spec->sample_hz;
+
+	if (spec->sample_budget_ratio > 0 && facts->sample_cost_ns)
+		hz = spec->sample_budget_ratio * 1e9 / (double)facts->sample_cost_ns;
+	if (hz < HZ_LEAST)
+		hz = HZ_LEAST;
+	/* odd, so as not to run in step with the kernel's own tick */
+	return hz < spec->sample_hz ? (uint32_t)hz | 1u : spec->sample_hz;
+}
+
+/* The sampler needs symbols to make sense of its stacks; without them the rest still works. */
+static int open_sampler(struct ovl_collect *c, uint32_t hz, struct ovl_facts *facts,
+			struct ovl_err *err)
+{
+	static const char lost[] = "where CPU time goes: stages, waterfall and verdict";
+	int rc = -1;
+
+	if (!hz || !c->in.loaded[OVL_PROG_SAMPLER])
+		return 0;
+	if (!c->ksyms) {
+		ovl_instruments_missing(facts, "/proc/kallsyms", err->text, lost);
+		return -1;
+	}
+	c->sampler = ovl_sampler_open(&c->in, c->ksyms, err);
+	if (c->sampler)
+		rc = ovl_sampler_start(c->sampler, hz, err);
+	if (rc) {
+		ovl_instruments_missing(facts, "perf_event", err->text, lost);
+		ovl_sampler_close(c->sampler);
+		c->sampler = NULL;
+		return rc;
+	}
+	facts->sample_hz = hz;
+	return 0;
+}
+
+static int open_bpf(struct ovl_collect *c, const struct ovl_collect_spec *spec,
+		    struct ovl_facts *facts, struct ovl_err *err)
+{
+	struct ovl_err why = OVL_ERR_INIT;
+	int rc;
+
+	c->reasons = ovl_reasons_open(err);
+	if (!c->reasons)
+		return -ENOTSUP;
+	rc = ovl_instruments_open(&c->in, c->reasons, spec->sample_hz > 0, facts, err);
+	if (rc)
+		return rc;
+	c->bpf = true;
+	ovl_calibrate_run(&c->calibration, &c->in, spec->calibrate_ns);
+	ovl_calibrate_facts(&c->calibration, facts);
+	c->ksyms = ovl_ksyms_open(NULL, &why);
+	if (!c->ksyms)
+		ovl_instruments_missing(facts, "/proc/kallsyms", why.text,
+					"names of the functions that drop packets");
+	c->drops = ovl_drops_open(&c->in, c->reasons, c->ksyms, facts, err);
+	if (!c->drops)
+		return -ENOMEM;
+	ovl_instruments_attach(&c->in, facts);
+	rc = open_sampler(c, affordable_hz(spec, facts), facts, &why);
+	if (facts->progs_attached || c->sampler)
+		return 0;
+	*err = why;
+	return rc ? rc
+		  : ovl_err_set(err, OVL_EXIT_KERNEL, -ENOTSUP,
+				"no instrument could be attached: `ovltrace doctor` says why");
+}
+
+struct ovl_collect *ovl_collect_open(const struct ovl_collect_spec *spec, struct ovl_facts *facts,
+				     const int *ns_fd, struct ovl_err *err)
+{
+	struct ovl_collect *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the collector");
+		return NULL;
+	}
+	c->calibration.stats_fd = -1;
+	facts->sample_hz = 0;
+	facts->progs_attached = 0;
+	facts->sample_cost_ns = facts->drop_cost_ns = facts->retransmit_cost_ns = 0;
+	/* "v1.1" → "1.1" */
+	ovl_str_copy(facts->libbpf_version, sizeof(facts->libbpf_version),
+		     libbpf_version_string() + 1);
+	if (alloc_counts(c, err))
+		goto failed;
+	if (!spec->no_bpf && open_bpf(c, spec, facts, err))
+		goto failed;
+	c->counters = ovl_counters_open(facts, ns_fd, err);
+	if (!c->counters)
+		goto failed;
+	return c;
+failed:
+	ovl_collect_close(c);
+	return NULL;
+}
+
+int ovl_collect_class(struct ovl_collect *c, pid_t tid, int task_class)
+{
+	uint32_t key = (uint32_t)tid, value = (uint32_t)task_class;
+	int rc;
+
+	if (task_class < 0 || task_class >= OVL_TASK_CLASSES)
+		return -EINVAL;
+	if (c->bpf) {
+		rc = bpf_map_update_elem(bpf_map__fd(c->in.skel->maps.classes), &key, &value,
+					 BPF_ANY);
+		if (rc)
+			return rc;
+	}
+	/* threads of other processes are never found in /proc/self/task: marking them is harmless */
+	return ovl_self_mark(&c->self, tid,
+			     task_class != OVL_TASK_SELF && task_class != OVL_TASK_OTHER);
+}
+
+/* From here on programs write to the other maps. */
+static uint32_t flip(struct ovl_collect *c)
+{
+	uint32_t bits = 0;
+
+	if (c->bpf) {
+		bits = c->sampler ? ovl_sampler_flips(c->sampler) : OVL_ACTIVE_EVENTS;
+		ovl_instruments_flip(&c->in, bits);
+	}
+	return bits;
+}
+
+static void read_lost(struct ovl_collect *c, struct ovl_sample *s)
+{
+	int fd = bpf_map__fd(c->in.skel->maps.lost);
+
+	for (uint32_t i = 0; i < OVL_LOST_COUNT; i++) {
+		uint64_t sum = 0;
+
+		if (ovl_instruments_per_cpu(&c->in, fd, i, c->scratch))
+			continue;
+		for (int cpu = 0; cpu < c->in.cpus_possible; cpu++)
+			sum += c->scratch[cpu];
+		if (s)
+			s->lost[i] = sum - c->lost[i];
+		c->lost[i] = sum;
+	}
+}
+
+static void read_runs(struct ovl_collect *c, struct ovl_sample *s)
+{
+	int fd = bpf_map__fd(c->in.skel->maps.runs);
+
+	for (uint32_t p = 0; p < OVL_PROG_COUNT; p++) {
+		if (ovl_instruments_per_cpu(&c->in, fd, p, c->scratch))
+			continue;
+		if (s)
+			ovl_vec_each(d, &s->self) {
+				if (d->cpu < (uint32_t)c->in.cpus_possible)
+					d->runs[p] = c->scratch[d->cpu] - c->runs[p][d->cpu];
+			}
+		memcpy(c->runs[p], c->scratch, (size_t)c->in.cpus_possible * sizeof(uint64_t));
+	}
+}
+
+/* Read what belongs to the interval that ended with the last flip; s NULL: only forget it. */
+static int drain(struct ovl_collect *c, uint32_t flipped, const struct ovl_facts *facts,
+		 struct ovl_sample *s, struct ovl_err *err)
+{
+	int rc = 0;
+
+	if (!c->bpf)
+		return 0;
+	read_lost(c, s);
+	read_runs(c, s);
+	if (c->sampler)
+		rc = ovl_sampler_drain(c->sampler, flipped, s, err);
+	if (!rc && c->drops)
+		rc = ovl_drops_drain(c->drops, facts, s, err);
+	return rc;
+}
+
+int ovl_collect_begin(struct ovl_collect *c, struct ovl_err *err)
+{
+	uint32_t flipped = flip(c);
+	int rc = ovl_counters_begin(c->counters, err);
+
+	if (!rc)
+		rc = drain(c, flipped, NULL, NULL, err);
+	if (!rc && c->bpf && !c->recalibrated && c->calibration.stats_fd < 0)
+		ovl_calibrate_watch(&c->calibration, &c->in);
+	ovl_self_read(&c->self);
+	return rc;
+}
+
+int ovl_collect_end(struct ovl_collect *c, const struct ovl_facts *facts, struct ovl_sample *s,
+		    struct ovl_err *err)
+{
+	uint32_t flipped;
+	int rc;
+
+	ovl_sample_clear(s);
+	flipped = flip(c);
+	/* a program that read the switch just before the flip is done by the time these are read */
+	rc = ovl_counters_end(c->counters, facts, s, err);
+	if (rc)
+		return rc;
+	ovl_vec_each(clock, &s->cpus) {
+		struct ovl_self_delta *d = ovl_vec_push(&s->self);
+
+		if (!d)
+			return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM,
+					   "no memory for the sample");
+		d->cpu = clock->cpu;
+		d->user_ns = UINT64_MAX;
+	}
+	rc = drain(c, flipped, facts, s, err);
+	if (rc)
+		return rc;
+	s->self_cpu_ns = ovl_self_read(&c->self);
+	ovl_self_share(&c->self, s->self_cpu_ns, s);
+	if (c->bpf && !c->recalibrated) {
+		ovl_calibrate_unwatch(&c->calibration, &c->in);
+		c->recalibrated = true;
+	}
+	return 0;
+}
+
+void ovl_collect_costs(const struct ovl_collect *c, struct ovl_facts *facts)
+{
+	if (c->bpf)
+		ovl_calibrate_facts(&c->calibration, facts);
+}
+
+void ovl_collect_close(struct ovl_collect *c)
+{
+	if (!c)
+		return;
+	if (c->bpf)
+		ovl_calibrate_unwatch(&c->calibration, &c->in);
+	ovl_counters_close(c->counters);
+	ovl_sampler_close(c->sampler);
+	ovl_drops_close(c->drops);
+	if (c->bpf)
+		ovl_instruments_close(&c->in);
+	ovl_ksyms_close(c->ksyms);
+	ovl_reasons_close(c->reasons);
+	ovl_self_fini(&c->self);
+	for (int p = 0; p < OVL_PROG_COUNT; p++)
+		free(c->runs[p]);
+	free(c->scratch);
+	free(c);
+}
