@@ -1,0 +1,394 @@
+/* The contract's JSON, read back: members in order, null for what is unknown, the exact sum. */
+#include "view/json.h"
+#include "view/json_put.h"
+#include "sample_free.h"
+#include "tap.h"
+
+static const struct ovl_view_exit done = {0, "done"};
+
+static ovl_json get(ovl_json o, const char *path)
+{
+	char key[128];
+
+	for (const char *s = path; o && *s;) {
+		size_t n = strcspn(s, ".");
+		ovl_json next = NULL;
+
+		snprintf(key, sizeof(key), "%.*s", (int)n, s);
+		if (json_object_is_type(o, json_type_array))
+			next = json_object_array_get_idx(o, (size_t)atoi(key));
+		else if (!json_object_object_get_ex(o, key, &next))
+			return NULL;
+		o = next;
+		s += n + (s[n] == '.');
+	}
+	return o;
+}
+
+/** Is the last member of the path there, null or not? */
+static bool has(ovl_json o, const char *path)
+{
+	const char *dot = strrchr(path, '.');
+	char head[128];
+
+	snprintf(head, sizeof(head), "%.*s", dot ? (int)(dot - path) : 0, path);
+	return json_object_object_get_ex(get(o, head), dot ? dot + 1 : path, NULL);
+}
+
+static bool is_null(ovl_json o, const char *path)
+{
+	return has(o, path) && !get(o, path);
+}
+
+/** The object's keys, separated by blanks. */
+static const char *keys(ovl_json o)
+{
+	static char list[1024];
+
+	list[0] = '\0';
+	json_object_object_foreach(o, key, value)
+	{
+		(void)value;
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", *list ? " " : "",
+			 key);
+	}
+	return list;
+}
+
+static ovl_json parse(struct ovl_buf *b)
+{
+	ovl_json o = json_tokener_parse(ovl_buf_str(b));
+
+	ok(o && !b->failed, "it parses");
+	ok(b->n && b->s[b->n - 1] == '\n' && strchr(b->s, '\n') == b->s + b->n - 1,
+	   "it is one line");
+	return o;
+}
+
+#define MODEL_KEYS \
+	"duration_ns interval_ns load traffic verdict waterfall cpu paths copies segmentation " \
+	"latency drops counters flows findings self"
+
+static void test_members(ovl_json o)
+{
+	static const char *const members[] = {
+		"tool.version",
+		"tool.libbpf",
+		"host.kernel",
+		"host.arch",
+		"host.cpus",
+		"host.nodename",
+		"config.iface",
+		"iface.name",
+		"iface.netns",
+		"iface.kind",
+		"iface.ifindex",
+		"iface.mtu",
+		"iface.underlay.name",
+		"iface.underlay.mtu",
+		"iface.vxlan.vni",
+		"iface.vxlan.port",
+		"iface.vxlan.local",
+		"iface.vxlan.dev",
+		"iface.features.tx-checksum-ip-generic",
+		"load.kind",
+		"load.peer_kind",
+		"load.streams",
+		"load.congestion",
+		"load.cpus.sender",
+		"load.cpus.receiver",
+		"load.overlay.goodput_bps",
+		"load.overlay.bytes",
+		"load.overlay.retransmits",
+		"load.overlay.rtt_ns.p50",
+		"load.overlay.rtt_ns.p90",
+		"load.overlay.rtt_ns.p99",
+		"load.overlay.rtt_ns.max",
+		"load.overlay.latency_idle_ns",
+		"load.overlay.cpu_ns_per_kib.sender",
+		"load.overlay.cpu_ns_per_kib.receiver",
+		"load.underlay.goodput_bps",
+		"load.disturbed",
+		"traffic.rx.bytes",
+		"traffic.rx.pkts",
+		"traffic.rx.bps",
+		"traffic.tx.bytes",
+		"traffic.segs",
+		"verdict.limit",
+		"verdict.side",
+		"verdict.confidence_ratio",
+		"verdict.sentence",
+		"verdict.evidence.0.key",
+		"verdict.evidence.0.value",
+		"verdict.evidence.0.unit",
+		"waterfall.underlay_bps",
+		"waterfall.overlay_bps",
+		"waterfall.basis",
+		"waterfall.lane",
+		"waterfall.lane_purity_ratio",
+		"waterfall.ledger_error_ratio",
+		"waterfall.unexplained_bps",
+		"waterfall.terms.0.key",
+		"waterfall.terms.0.label",
+		"waterfall.terms.0.bps",
+		"waterfall.terms.0.stderr_bps",
+		"waterfall.terms.0.if_removed_bps",
+		"waterfall.terms.0.basis",
+		"waterfall.runners_up",
+		"cpu.wall_ns",
+		"cpu.busy_ns",
+		"cpu.idle_ns",
+		"cpu.steal_ns",
+		"cpu.unclassified_ratio",
+		"cpu.samples",
+		"cpu.hz",
+		"cpu.stages.0.key",
+		"cpu.stages.0.side",
+		"cpu.stages.0.iface",
+		"cpu.stages.0.netns",
+		"cpu.stages.0.dir",
+		"cpu.stages.0.ns",
+		"cpu.stages.0.share_ratio",
+		"cpu.stages.0.stderr_ratio",
+		"cpu.stages.0.ns_per_kib",
+		"cpu.stages.0.work.copy",
+		"cpu.stages.0.work.checksum",
+		"cpu.stages.0.work.alloc",
+		"cpu.stages.0.work.lookup",
+		"cpu.stages.0.work.lock",
+		"cpu.stages.0.work.other",
+		"cpu.stages.0.symbols.0.name",
+		"cpu.stages.0.symbols.0.ns",
+		"cpu.per_cpu.0.cpu",
+		"cpu.per_cpu.0.busy_ratio",
+		"cpu.per_cpu.0.softirq_ratio",
+		"cpu.per_cpu.0.steal_ratio",
+		"cpu.per_cpu.0.top_stage",
+		"cpu.softirq_handoffs_per_pkt",
+		"drops.0.reason",
+		"drops.0.stage",
+		"drops.0.iface",
+		"drops.0.netns",
+		"drops.0.symbol",
+		"drops.0.pkts",
+		"drops.0.segs",
+		"drops.0.benign",
+		"counters.0.netns",
+		"counters.0.group",
+		"counters.0.name",
+		"counters.0.delta",
+		"self.cpu_ratio",
+		"self.effect_ratio",
+		"self.probes.attached",
+		"self.probes.missing",
+		"self.probes.tracepoint",
+		"self.probes.fentry",
+		"self.probes.kprobe",
+		"self.probes.sampler",
+		"self.missing.0.hook",
+		"self.missing.0.reason",
+		"self.missing.0.lost",
+		"self.lost.ring",
+		"self.lost.map",
+		"self.lost.stack",
+		"self.lost.window",
+		"self.lost.skb_span",
+		"exit.code",
+		"exit.reason",
+	};
+
+	is_str(keys(o), "schema tool host config iface " MODEL_KEYS " exit",
+	       "members of the document, in the contract's order");
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		ok(has(o, members[i]), "member %s", members[i]);
+	is_str(json_object_get_string(get(o, "schema")), "ovltrace/1", "the schema");
+}
+
+static void test_sum(ovl_json o, const char *name)
+{
+	ovl_json terms = get(o, "waterfall.terms");
+	int64_t sum = json_object_get_int64(get(o, "waterfall.unexplained_bps"));
+
+	for (size_t i = 0; i < json_object_array_length(terms); i++) {
+		ovl_json bps = get(json_object_array_get_idx(terms, i), "bps");
+
+		if (!json_object_is_type(bps, json_type_int))
+			ok(false, "%s: term %zu is not an integer", name, i);
+		sum += json_object_get_int64(bps);
+	}
+	is_int(json_object_get_int64(get(o, "waterfall.underlay_bps")) -
+		       json_object_get_int64(get(o, "waterfall.overlay_bps")),
+	       sum, "%s: underlay - overlay = terms + unexplained, exactly", name);
+}
+
+static void test_known(void)
+{
+	struct ovl_facts f;
+	struct ovl_model m;
+	struct ovl_buf b = {0};
+	ovl_json o;
+
+	sample_facts(&f, true);
+	sample_model(&m, true);
+	ovl_json_document(&b, &f, &m, &done);
+	o = parse(&b);
+	test_members(o);
+	test_sum(o, "sample");
+	ok(strstr(b.s, "\"goodput_bps\":6351000000,"), "a rate is written out in full");
+	ok(strstr(b.s, "\"sender\":1204.5,"), "a fraction keeps its digits");
+	ok(strstr(b.s, "\"duration_ns\":42000000000,"), "durations are integers");
+	is_str(json_object_get_string(get(o, "drops.1.reason")), "SOCKET_RCVBUFF", "a drop");
+	ok(is_null(o, "drops.1.netns") && is_null(o, "drops.1.iface") &&
+		   is_null(o, "drops.1.stage"),
+	   "a drop of unknown place");
+	ok(is_null(o, "load.overlay.cpu_ns_per_kib.receiver"), "NAN is null");
+	ok(is_null(o, "waterfall.terms.11.if_removed_bps"), "in a term too");
+	ok(is_null(o, "counters.1.netns"), "a counter of the machine has no namespace");
+	json_object_put(o);
+	sample_free(&f, &m);
+	ovl_buf_fini(&b);
+}
+
+static void test_unknown(void)
+{
+	static const char *const nulls[] = {
+		"traffic",
+		"waterfall",
+		"cpu",
+		"paths",
+		"copies",
+		"segmentation",
+		"latency",
+		"drops",
+		"counters",
+		"flows",
+		"findings",
+		"verdict.confidence_ratio",
+		"verdict.sentence",
+		"verdict.side",
+		"self.cpu_ratio",
+		"load.overlay",
+		"load.underlay",
+		"load.disturbed",
+	};
+	struct ovl_facts f;
+	struct ovl_model m;
+	struct ovl_buf b = {0};
+	ovl_json o;
+
+	sample_facts(&f, true);
+	sample_unknown(&m);
+	ovl_json_document(&b, &f, &m, &done);
+	o = parse(&b);
+	for (size_t i = 0; i < sizeof(nulls) / sizeof(nulls[0]); i++)
+		ok(is_null(o, nulls[i]), "%s is null when nothing is known", nulls[i]);
+	is_int(json_object_array_length(get(o, "verdict.evidence")), 0, "no evidence is []");
+	ok(!strstr(b.s, "NaN") && !strstr(b.s, "nan") && !strstr(b.s, "inf"), "no NaN in the text");
+	json_object_put(o);
+	ovl_buf_clear(&b);
+	f.load.valid = false;
+	f.iface = -1;
+	ovl_json_document(&b, &f, &m, &(struct ovl_view_exit){7, NULL});
+	o = parse(&b);
+	ok(is_null(o, "load") && is_null(o, "iface"), "no load and no interface");
+	is_str(json_object_get_string(get(o, "exit.reason")), "input", "a reason from the code");
+	json_object_put(o);
+	sample_free(&f, &m);
+	ovl_buf_fini(&b);
+}
+
+/** Names from outside: broken UTF-8, quotes, control characters. */
+static void test_names(void)
+{
+	struct ovl_facts f;
+	struct ovl_model m;
+	struct ovl_buf b = {0};
+	ovl_json o;
+
+	sample_huge(&f, &m);
+	copy_str(f.links.v[0].name, "a\"\\\x1b\xff/");
+	copy_str(f.config.v[0].value, "\xe2\x82");
+	ovl_json_document(&b, &f, &m, &done);
+	o = parse(&b);
+	test_sum(o, "huge");
+	is_str(json_object_get_string(get(o, "iface.name")), "a\"\\\x1b\xef\xbf\xbd/",
+	       "quotes are escaped, broken bytes replaced");
+	ok(!strchr(b.s, '\x1b') && !strchr(b.s, '\xff'), "no raw control or broken byte");
+	is_int(json_object_get_int64(get(o, "duration_ns")), INT64_MAX,
+	       "beyond int64: its maximum");
+	json_object_put(o);
+	sample_free(&f, &m);
+	ovl_buf_fini(&b);
+}
+
+static void test_records(void)
+{
+	struct ovl_facts f;
+	struct ovl_model m;
+	struct ovl_buf b = {0};
+	ovl_json o;
+
+	sample_facts(&f, true);
+	sample_model(&m, true);
+	ovl_json_start(&b, &f);
+	o = parse(&b);
+	is_str(keys(o), "type schema tool host config iface interval_ns start_unix_ns", "start");
+	is_str(json_object_get_string(get(o, "type")), "start", "its type");
+	json_object_put(o);
+	ovl_buf_clear(&b);
+	ovl_json_sample(&b, &f, &m);
+	o = parse(&b);
+	is_str(keys(o), "type " MODEL_KEYS, "sample");
+	test_sum(o, "sample record");
+	json_object_put(o);
+	ovl_buf_clear(&b);
+	ovl_json_end(&b, &f, &m, &done);
+	o = parse(&b);
+	is_str(keys(o), "type schema tool host config iface " MODEL_KEYS " exit", "end");
+	json_object_put(o);
+	sample_free(&f, &m);
+	ovl_buf_fini(&b);
+}
+
+static void test_numbers(void)
+{
+	static const struct {
+		double v;
+		const char *text;
+	} cases[] = {
+		{0, "0"},
+		{-0.0, "0"},
+		{0.1, "0.1"},
+		{1e-7, "0.0000001"},
+		{0.541, "0.541"},
+		{1204.5, "1204.5"},
+		{1e15, "1000000000000000"},
+		{123456789.123, "123456789"},
+		{1e18, "1000000000000000000"},
+		{1.5e18, "1500000000000000000"},
+		{-2.5, "-2.5"},
+		{NAN, "null"},
+		{-INFINITY, "null"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ovl_json o = json_object_new_object();
+		char want[64];
+
+		ovl_json_number(o, "v", cases[i].v);
+		snprintf(want, sizeof(want), "{\"v\":%s}", cases[i].text);
+		is_str(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN), want, "number %g",
+		       cases[i].v);
+		json_object_put(o);
+	}
+}
+
+int main(void)
+{
+	test_known();
+	test_unknown();
+	test_names();
+	test_records();
+	test_numbers();
+	return tap_done();
+}

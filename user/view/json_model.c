@@ -1,0 +1,316 @@
+#include "view/json_model.h"
+
+#include <math.h>
+
+#include "bpf/abi.h"
+
+static void put_rtt(ovl_json o, const struct ovl_quantiles *q)
+{
+	ovl_json rtt;
+
+	if (!q->valid) {
+		ovl_json_null(o, "rtt_ns");
+		return;
+	}
+	rtt = ovl_json_object(o, "rtt_ns");
+	ovl_json_u64(rtt, "p50", q->p50_ns);
+	ovl_json_u64(rtt, "p90", q->p90_ns);
+	ovl_json_u64(rtt, "p99", q->p99_ns);
+	ovl_json_u64(rtt, "max", q->max_ns);
+}
+
+static void put_load_path(ovl_json o, const char *key, const struct ovl_load_path *path)
+{
+	ovl_json p, cost, limited;
+
+	if (!path->valid) {
+		ovl_json_null(o, key);
+		return;
+	}
+	p = ovl_json_object(o, key);
+	ovl_json_bps(p, "goodput_bps", path->goodput_bps);
+	ovl_json_u64(p, "bytes", path->bytes);
+	ovl_json_u64(p, "wall_ns", path->wall_ns);
+	ovl_json_u64(p, "retransmits", path->retransmits);
+	put_rtt(p, &path->rtt);
+	ovl_json_null(p, "latency_idle_ns");
+	cost = ovl_json_object(p, "cpu_ns_per_kib");
+	ovl_json_number(cost, "sender", path->sender_ns_per_kib);
+	ovl_json_number(cost, "receiver", path->receiver_ns_per_kib);
+	limited = ovl_json_object(p, "limited");
+	ovl_json_number(limited, "busy_ratio", path->busy_ratio);
+	ovl_json_number(limited, "rwnd_ratio", path->rwnd_ratio);
+	ovl_json_number(limited, "sndbuf_ratio", path->sndbuf_ratio);
+	ovl_json_u64(p, "cwnd_segs", path->cwnd_segs);
+	ovl_json_u64(p, "mss_bytes", path->mss_bytes);
+}
+
+static void put_cpu_number(ovl_json o, const char *key, int cpu)
+{
+	if (cpu >= 0)
+		ovl_json_i64(o, key, cpu);
+	else
+		ovl_json_null(o, key);
+}
+
+void ovl_json_load(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	ovl_json load, cpus;
+
+	if (!f->load.valid) {
+		ovl_json_null(o, "load");
+		return;
+	}
+	load = ovl_json_object(o, "load");
+	ovl_json_text(load, "kind", f->load.kind);
+	ovl_json_text_or_null(load, "peer_kind", f->load.peer_kind);
+	ovl_json_u64(load, "streams", f->load.streams);
+	ovl_json_text_or_null(load, "congestion", f->load.congestion);
+	cpus = ovl_json_object(load, "cpus");
+	put_cpu_number(cpus, "sender", f->load.cpu_sender);
+	put_cpu_number(cpus, "receiver", f->load.cpu_receiver);
+	ovl_json_text_or_null(load, "where", f->load.where);
+	if (m->load.valid) {
+		ovl_json_u64(load, "pairs", m->load.pairs);
+		put_load_path(load, "overlay", &m->load.overlay);
+		put_load_path(load, "underlay", &m->load.underlay);
+		ovl_json_text_or_null(load, "disturbed", m->load.disturbed);
+	} else {
+		ovl_json_null(load, "pairs");
+		ovl_json_null(load, "overlay");
+		ovl_json_null(load, "underlay");
+		ovl_json_null(load, "disturbed");
+	}
+}
+
+void ovl_json_traffic(ovl_json o, const struct ovl_model *m)
+{
+	const struct ovl_traffic *t = &m->traffic;
+	ovl_json traffic, rx, tx;
+
+	if (!t->valid) {
+		ovl_json_null(o, "traffic");
+		return;
+	}
+	traffic = ovl_json_object(o, "traffic");
+	rx = ovl_json_object(traffic, "rx");
+	ovl_json_u64(rx, "bytes", t->rx_bytes);
+	ovl_json_u64(rx, "pkts", t->rx_pkts);
+	ovl_json_bps(rx, "bps", t->rx_bps);
+	tx = ovl_json_object(traffic, "tx");
+	ovl_json_u64(tx, "bytes", t->tx_bytes);
+	ovl_json_u64(tx, "pkts", t->tx_pkts);
+	ovl_json_bps(tx, "bps", t->tx_bps);
+	ovl_json_null(traffic, "segs");
+}
+
+void ovl_json_verdict(ovl_json o, const struct ovl_model *m)
+{
+	const struct ovl_verdict *v = &m->verdict;
+	ovl_json verdict = ovl_json_object(o, "verdict"), list;
+
+	ovl_json_text(verdict, "limit", ovl_limit_key(v->limit));
+	ovl_json_text_or_null(verdict, "side", v->side);
+	ovl_json_number(verdict, "confidence_ratio", v->confidence_ratio);
+	ovl_json_text_or_null(verdict, "sentence", v->sentence);
+	list = ovl_json_array(verdict, "evidence");
+	for (uint32_t i = 0; i < v->n_evidence && i < 8; i++) {
+		ovl_json e = ovl_json_element(list);
+
+		ovl_json_text(e, "key", v->evidence[i].key);
+		ovl_json_number(e, "value", v->evidence[i].value);
+		ovl_json_text(e, "unit", v->evidence[i].unit);
+	}
+}
+
+void ovl_json_waterfall(ovl_json o, const struct ovl_model *m)
+{
+	const struct ovl_waterfall *w = &m->waterfall;
+	ovl_json water, list;
+
+	if (!w->valid) {
+		ovl_json_null(o, "waterfall");
+		return;
+	}
+	water = ovl_json_object(o, "waterfall");
+	/* rounded here, so that underlay − overlay = Σ terms + unexplained holds in integers */
+	ovl_json_bps(water, "underlay_bps", w->underlay_bps);
+	ovl_json_bps(water, "overlay_bps", w->overlay_bps);
+	ovl_json_text(water, "basis", ovl_basis_name(w->basis));
+	ovl_json_text_or_null(water, "lane", w->lane);
+	ovl_json_number(water, "lane_purity_ratio", w->lane_purity_ratio);
+	ovl_json_number(water, "ledger_error_ratio", w->ledger_error_ratio);
+	ovl_json_bool(water, "uncertain", w->uncertain);
+	ovl_json_i64(water, "unexplained_bps", w->unexplained_bps);
+	ovl_json_bps(water, "low_underlay_bps", w->low_underlay_bps);
+	ovl_json_u64(water, "stderr_pairs", w->stderr_pairs);
+	list = ovl_json_array(water, "terms");
+	ovl_vec_each(t, &w->terms) {
+		ovl_json term = ovl_json_element(list);
+
+		ovl_json_text(term, "key", t->key);
+		ovl_json_text(term, "label", t->label);
+		ovl_json_i64(term, "bps", t->bps);
+		ovl_json_bps(term, "stderr_bps", t->stderr_bps);
+		ovl_json_bps(term, "if_removed_bps", t->if_removed_bps);
+		ovl_json_bps(term, "if_removed_high_bps", t->if_removed_high_bps);
+		ovl_json_bps(term, "low_bps", t->low_bps);
+		ovl_json_number(term, "ns_per_kib", t->ns_per_kib);
+		ovl_json_text(term, "basis", ovl_basis_name(t->basis));
+	}
+	list = ovl_json_array(water, "runners_up");
+	for (uint32_t i = 0; i < w->n_runners_up && i < 4; i++)
+		json_object_array_add(list, json_object_new_string(w->runners_up[i]));
+}
+
+static void put_stage(ovl_json list, const struct ovl_stage_time *t)
+{
+	const struct ovl_stage_info *info = ovl_stage_info(
+		t->stage < OVL_STAGE_COUNT ? (enum ovl_stage)t->stage : OVL_STAGE_UNCLASSIFIED);
+	ovl_json stage = ovl_json_element(list), work, symbols;
+
+	ovl_json_text(stage, "key", info->key);
+	ovl_json_text(stage, "side", info->side);
+	ovl_json_null(stage, "iface");
+	ovl_json_null(stage, "netns");
+	ovl_json_null(stage, "dir");
+	ovl_json_u64(stage, "ns", t->ns);
+	ovl_json_number(stage, "share_ratio", t->share_ratio);
+	ovl_json_number(stage, "stderr_ratio", t->stderr_ratio);
+	ovl_json_number(stage, "ns_per_kib", t->ns_per_kib);
+	work = ovl_json_object(stage, "work");
+	for (int i = 0; i < OVL_WORK_COUNT; i++)
+		ovl_json_u64(work, ovl_work_key((enum ovl_work)i), t->work_ns[i]);
+	symbols = ovl_json_array(stage, "symbols");
+	for (uint32_t i = 0; i < t->n_symbols && i < OVL_TOP_SYMBOLS; i++) {
+		ovl_json symbol = ovl_json_element(symbols);
+
+		ovl_json_text(symbol, "name", t->symbols[i].name);
+		ovl_json_u64(symbol, "ns", t->symbols[i].ns);
+	}
+}
+
+static void put_per_cpu(ovl_json o, const struct ovl_cpu_model *cpu)
+{
+	ovl_json list = ovl_json_array(o, "per_cpu");
+
+	ovl_vec_each(c, &cpu->per_cpu) {
+		ovl_json one = ovl_json_element(list);
+
+		ovl_json_u64(one, "cpu", c->cpu);
+		ovl_json_number(one, "busy_ratio", c->busy_ratio);
+		ovl_json_number(one, "softirq_ratio", c->softirq_ratio);
+		ovl_json_number(one, "steal_ratio", c->steal_ratio);
+		if (c->top_stage >= 0 && c->top_stage < OVL_STAGE_COUNT)
+			ovl_json_text(one, "top_stage",
+				      ovl_stage_info((enum ovl_stage)c->top_stage)->key);
+		else
+			ovl_json_null(one, "top_stage");
+	}
+}
+
+void ovl_json_cpu(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	const struct ovl_cpu_model *cpu = &m->cpu;
+	ovl_json c, list;
+
+	if (!cpu->valid && !cpu->wall_ns) { /* neither sampler nor clocks */
+		ovl_json_null(o, "cpu");
+		return;
+	}
+	c = ovl_json_object(o, "cpu");
+	ovl_json_u64(c, "wall_ns", cpu->wall_ns);
+	ovl_json_u64(c, "busy_ns", cpu->busy_ns);
+	ovl_json_u64(c, "idle_ns", cpu->idle_ns);
+	ovl_json_u64(c, "steal_ns", cpu->steal_ns);
+	ovl_json_number(c, "unclassified_ratio", cpu->valid ? cpu->unclassified_ratio : NAN);
+	ovl_json_number(c, "samples", cpu->valid ? (double)cpu->samples : NAN);
+	ovl_json_number(c, "hz", f->sample_hz ? (double)f->sample_hz : NAN);
+	if (cpu->valid) {
+		list = ovl_json_array(c, "stages");
+		ovl_vec_each(t, &cpu->stages)
+			put_stage(list, t);
+	} else {
+		ovl_json_null(c, "stages");
+	}
+	put_per_cpu(c, cpu);
+	ovl_json_null(c, "softirq_handoffs_per_pkt");
+}
+
+void ovl_json_drops(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	ovl_json list;
+
+	if (isnan(m->drops_ps) && !m->drops.n) { /* nobody counted */
+		ovl_json_null(o, "drops");
+		return;
+	}
+	list = ovl_json_array(o, "drops");
+	ovl_vec_each(d, &m->drops) {
+		ovl_json drop = ovl_json_element(list);
+
+		ovl_json_text(drop, "reason", d->reason);
+		if (d->stage < OVL_STAGE_COUNT && d->stage != OVL_STAGE_UNCLASSIFIED)
+			ovl_json_text(drop, "stage", ovl_stage_info((enum ovl_stage)d->stage)->key);
+		else
+			ovl_json_null(drop, "stage");
+		ovl_json_text_or_null(drop, "iface", d->iface);
+		ovl_json_netns(drop, f, d->ns);
+		ovl_json_text_or_null(drop, "symbol", d->symbol);
+		ovl_json_u64(drop, "pkts", d->pkts);
+		ovl_json_u64(drop, "segs", d->segs);
+		ovl_json_bool(drop, "benign", d->benign);
+	}
+}
+
+void ovl_json_counters(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	ovl_json list;
+
+	if (!m->intervals) {
+		ovl_json_null(o, "counters");
+		return;
+	}
+	list = ovl_json_array(o, "counters");
+	ovl_vec_each(counter, &m->counters) {
+		ovl_json one = ovl_json_element(list);
+
+		ovl_json_netns(one, f, counter->ns);
+		ovl_json_text(one, "group", counter->group);
+		ovl_json_text(one, "name", counter->name);
+		ovl_json_i64(one, "delta", counter->delta);
+	}
+}
+
+void ovl_json_self(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	const uint64_t *lost = m->self.lost_events;
+	ovl_json self = ovl_json_object(o, "self"), part;
+
+	ovl_json_number(self, "cpu_ratio", m->self.cpu_ratio);
+	put_cpu_number(self, "cpu", m->self.cpu);
+	ovl_json_null(self, "effect_ratio");
+	part = ovl_json_object(self, "probes");
+	ovl_json_u64(part, "attached", f->progs_attached + (f->sample_hz ? 1u : 0u));
+	ovl_json_u64(part, "missing", f->missing.n);
+	ovl_json_u64(part, "tracepoint", f->progs_attached);
+	ovl_json_u64(part, "fentry", 0);
+	ovl_json_u64(part, "kprobe", 0);
+	ovl_json_u64(part, "sampler", f->sample_hz ? 1 : 0);
+	part = ovl_json_array(self, "missing");
+	ovl_vec_each(miss, &f->missing) {
+		ovl_json one = ovl_json_element(part);
+
+		ovl_json_text(one, "hook", miss->hook);
+		ovl_json_text(one, "reason", miss->reason);
+		ovl_json_text(one, "lost", miss->lost);
+	}
+	part = ovl_json_object(self, "lost");
+	ovl_json_null(part, "ring"); /* there is no ring buffer, window or span to lose from */
+	ovl_json_u64(part, "map", lost[OVL_LOST_SAMPLE_MAP] + lost[OVL_LOST_DROP_MAP]);
+	ovl_json_u64(part, "stack", lost[OVL_LOST_STACK]);
+	ovl_json_null(part, "window");
+	ovl_json_null(part, "skb_span");
+	ovl_json_u64(part, "drop_budget", lost[OVL_LOST_DROP_BUDGET]);
+	ovl_json_u64(part, "damaged_records", m->damaged_records);
+}

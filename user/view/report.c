@@ -1,0 +1,327 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "view/plain.h"
+#include "view/rows.h"
+#include "view/utf8.h"
+#include "view/words.h"
+
+#define WIDTH	       80
+#define INDENT	       2
+#define ROWS_SHOWN     40
+#define DROPS_SHOWN    8
+#define COUNTERS_SHOWN 12
+
+/** Text broken at blanks, each line indented. */
+static void put_wrapped(struct ovl_buf *b, const char *text)
+{
+	int x = 0;
+
+	while (*text) {
+		size_t n = strcspn(text, " ");
+
+		if (x && x + 1 + (int)n > WIDTH) {
+			ovl_buf_puts(b, "\n");
+			x = 0;
+		}
+		ovl_buf_printf(b, "%*s", x ? 1 : INDENT, "");
+		x += (x ? 1 : INDENT) + (int)n;
+		ovl_buf_put(b, text, n);
+		text += n;
+		text += strspn(text, " ");
+	}
+	ovl_buf_puts(b, "\n");
+}
+
+static void put_wrapped_buf(struct ovl_buf *b, struct ovl_buf *text)
+{
+	if (text->n)
+		put_wrapped(b, ovl_buf_str(text));
+	ovl_buf_clear(text);
+}
+
+/** What was run, and where. */
+static void put_header(struct ovl_buf *b, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	const struct ovl_link *iface = ovl_facts_iface(f);
+	struct ovl_unit seconds = ovl_units_time(fmax((double)m->duration_ns, 1e9), true);
+	struct ovl_unit each = ovl_units_time((double)f->interval_ns, true);
+	char s[OVL_UNITS_MAX], t[OVL_UNITS_MAX];
+	struct ovl_buf line = {0};
+
+	ovl_buf_printf(b, "ovltrace %s   ", f->tool_version);
+	ovl_words_path(b, f, true);
+	ovl_buf_puts(b, "\n");
+	ovl_buf_printf(&line, "%s, kernel %s %s, %u CPUs", f->nodename, f->kernel, f->arch,
+		       f->cpus);
+	if (iface)
+		ovl_buf_printf(&line, ", netns %s", ovl_facts_ns(f, iface->ns));
+	put_wrapped_buf(b, &line);
+	ovl_buf_printf(&line, "observed %s in %llu intervals of %s; ",
+		       ovl_units_text(s, (double)m->duration_ns, seconds, true),
+		       (unsigned long long)m->intervals,
+		       ovl_units_text(t, (double)f->interval_ns, each, true));
+	ovl_words_load(&line, f);
+	if (f->load.valid && *f->load.congestion)
+		ovl_buf_printf(&line, " %s", f->load.congestion);
+	if (m->load.valid)
+		ovl_buf_printf(&line, ", %u pair%s of slices", m->load.pairs,
+			       m->load.pairs == 1 ? "" : "s");
+	put_wrapped_buf(b, &line);
+	if (f->load.valid && *f->load.where) {
+		ovl_buf_puts(&line, f->load.where);
+		put_wrapped_buf(b, &line);
+	}
+	ovl_buf_fini(&line);
+}
+
+static void put_verdict(struct ovl_buf *b, const struct ovl_model *m)
+{
+	const struct ovl_verdict *v = &m->verdict;
+	char s[OVL_UNITS_MAX];
+	struct ovl_buf line = {0};
+
+	ovl_buf_puts(b, "\nVERDICT\n");
+	if (ovl_words_alarming(v))
+		ovl_buf_puts(&line, "! ");
+	ovl_buf_puts(&line, *v->sentence ? v->sentence : "None: nothing has been measured.");
+	put_wrapped_buf(b, &line);
+	ovl_words_evidence(&line, m, 8, true);
+	if (line.n && !isnan(v->confidence_ratio))
+		ovl_buf_printf(&line, " (confidence %s)",
+			       ovl_units_text(s, v->confidence_ratio, ovl_units_share(), true));
+	put_wrapped_buf(b, &line);
+	ovl_words_warning(&line, m, true);
+	if (line.n)
+		ovl_buf_puts(b, "  warning:\n");
+	put_wrapped_buf(b, &line);
+	ovl_buf_fini(&line);
+}
+
+static void put_row(struct ovl_buf *b, const struct ovl_rows *rows, const struct ovl_row *row)
+{
+	const bool total = row->kind == OVL_ROW_UNDERLAY || row->kind == OVL_ROW_OVERLAY;
+	const bool term = row->kind == OVL_ROW_TERM,
+		   counted = term || row->kind == OVL_ROW_GATHERED;
+	const char *sign = total ? "" : row->bps < 0 ? "+ " : "- ";
+	char label[OVL_UNITS_MAX + 64], rate[OVL_UNITS_MAX], s[OVL_UNITS_MAX];
+	const struct ovl_unit percent = {0.01, "", 1};
+	struct ovl_buf text = {0};
+
+	ovl_buf_printf(&text, "%s%s", row->kind == OVL_ROW_OVERLAY ? "= " : sign, row->label);
+	snprintf(label, sizeof(label), "%s", ovl_buf_str(&text));
+	ovl_buf_clear(&text);
+	ovl_buf_printf(&text, "%s%s", !total && row->bps < 0 ? "+" : "",
+		       ovl_units_number(rate, total ? row->bps : -row->bps, rows->unit, true));
+	ovl_buf_printf(b, "  %-32.32s%8s", label, ovl_buf_str(&text));
+	ovl_buf_printf(b, "%8s",
+		       counted ? ovl_units_number(s, 2 * row->stderr_bps, rows->unit, true) : "");
+	ovl_buf_printf(b, "%7s",
+		       row->kind != OVL_ROW_UNDERLAY
+			       ? ovl_units_number(s, row->loss_ratio, percent, true)
+			       : "");
+	ovl_buf_printf(b, "%9s",
+		       counted ? ovl_units_number(s, row->ns_per_kib, rows->ns_unit, true) : "");
+	ovl_buf_printf(b, "%11s %c\n",
+		       term ? ovl_units_number(s, row->if_removed_bps, rows->unit, true) : "",
+		       row->sure);
+	ovl_buf_fini(&text);
+}
+
+static void put_waterfall(struct ovl_buf *b, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	struct ovl_buf line = {0};
+	struct ovl_rows rows;
+
+	if (!f->load.valid)
+		return;
+	ovl_buf_puts(b, "\nWHERE THE THROUGHPUT GOES\n");
+	if (!m->waterfall.valid) {
+		put_wrapped(b, *m->waterfall.why_not
+				       ? m->waterfall.why_not
+				       : "Not known: no slice of the load was complete.");
+		return;
+	}
+	ovl_rows_build(&rows, f, &m->waterfall, ROWS_SHOWN);
+	ovl_buf_printf(b, "  %-32s%8s%8s%7s%9s%11s C\n", "", rows.unit.name, "+-2SE", "loss%",
+		       "ns/KiB", "if removed");
+	for (int i = 0; i < rows.n; i++)
+		put_row(b, &rows, &rows.v[i]);
+	ovl_words_trust(&line, &m->waterfall, true);
+	put_wrapped_buf(b, &line);
+	put_wrapped(b, "if removed: goodput if that row cost nothing. C: M measured, R recorded, "
+		       "A arithmetic, E estimated.");
+	ovl_buf_fini(&line);
+}
+
+static void put_costs(struct ovl_buf *b, const struct ovl_model *m)
+{
+	const struct ovl_unit percent = {0.01, "", 1};
+	char share[OVL_UNITS_MAX], error[OVL_UNITS_MAX], ns[OVL_UNITS_MAX];
+	struct ovl_buf cpus = {0};
+	double most = 0;
+
+	ovl_buf_printf(b, "\nCPU COST BY STAGE, all CPUs%s\n",
+		       m->load.valid ? ", while the overlay carried the load" : "");
+	if (!m->cpu.valid) {
+		put_wrapped(b, "Not known: no sampler ran.");
+	} else {
+		ovl_vec_each(t, &m->cpu.stages)
+			most = t->ns_per_kib > most ? t->ns_per_kib : most;
+		ovl_buf_printf(b, "  %-32s%7s%7s%9s  %s\n", "", "CPU%", "+-2SE", "ns/KiB",
+			       "top function");
+		ovl_vec_each(t, &m->cpu.stages)
+			ovl_buf_printf(
+				b, "  %-32.32s%7s%7s%9s  %.21s\n", ovl_words_stage(t->stage),
+				ovl_units_number(share, t->share_ratio, percent, true),
+				ovl_units_number(error, 2 * t->stderr_ratio, percent, true),
+				ovl_units_number(ns, t->ns_per_kib, ovl_units_plain(most), true),
+				t->n_symbols ? t->symbols[0].name : "");
+	}
+	if (m->cpu.per_cpu.n)
+		ovl_buf_puts(&cpus, "busy: ");
+	ovl_words_cpus(&cpus, m, 8, false, true);
+	put_wrapped_buf(b, &cpus);
+	ovl_buf_fini(&cpus);
+}
+
+static void put_drops(struct ovl_buf *b, const struct ovl_model *m)
+{
+	unsigned long long benign = 0, more = 0;
+	char s[OVL_UNITS_MAX];
+	int shown = 0;
+
+	ovl_buf_puts(b, "\nDROPS  ");
+	ovl_words_per_s(b, m->drops_ps, true);
+	ovl_buf_puts(b, "\n");
+	ovl_vec_each(d, &m->drops) {
+		if (d->benign) {
+			benign += d->segs;
+		} else if (shown++ < DROPS_SHOWN) {
+			double n = (double)d->segs;
+
+			ovl_buf_printf(b, "  %-28.28s %-24.24s %-15.15s%8s\n", d->reason,
+				       *d->symbol ? d->symbol : "-", *d->iface ? d->iface : "-",
+				       ovl_units_text(s, n, ovl_units_count(n), true));
+		} else {
+			more += d->segs;
+		}
+	}
+	if (more)
+		ovl_buf_printf(b, "  others: %llu segments\n", more);
+	if (benign)
+		ovl_buf_printf(b, "  benign frees, not counted as drops: %llu segments\n", benign);
+	if (!shown)
+		put_wrapped(b, isnan(m->drops_ps) ? "Not counted." : "None.");
+}
+
+static void put_tcp_path(struct ovl_buf *b, const char *name, const struct ovl_load_path *path)
+{
+	const struct ovl_unit share = ovl_units_share();
+	const double p50 = path->rtt.valid ? (double)path->rtt.p50_ns : NAN;
+	const double p99 = path->rtt.valid ? (double)path->rtt.p99_ns : NAN;
+	char a[OVL_UNITS_MAX], c[OVL_UNITS_MAX];
+
+	if (!path->valid)
+		return;
+	ovl_buf_printf(
+		b, "  %-9s%12s", name,
+		ovl_units_text(a, path->goodput_bps, ovl_units_rate(path->goodput_bps), true));
+	ovl_buf_printf(b, "%9llu%10s%10s", (unsigned long long)path->retransmits,
+		       ovl_units_text(a, p50, ovl_units_time(p50, true), true),
+		       ovl_units_text(c, p99, ovl_units_time(p99, true), true));
+	ovl_buf_printf(b, "%7s",
+		       ovl_units_text(a, path->cwnd_segs, ovl_units_count(path->cwnd_segs), true));
+	ovl_buf_printf(b, "%8s%8s\n", ovl_units_text(a, path->rwnd_ratio, share, true),
+		       ovl_units_text(c, path->sndbuf_ratio, share, true));
+}
+
+static void put_tcp(struct ovl_buf *b, const struct ovl_model *m)
+{
+	ovl_buf_puts(b, "\nTCP  retransmits of all flows on the path ");
+	ovl_words_per_s(b, m->retransmits_ps, true);
+	ovl_buf_puts(b, "\n");
+	if (!m->load.valid)
+		return;
+	ovl_buf_printf(b, "  %-9s%12s%9s%10s%10s%7s%8s%8s\n", "load", "goodput", "retrans",
+		       "RTT p50", "RTT p99", "cwnd", "rwnd", "sndbuf");
+	put_tcp_path(b, "overlay", &m->load.overlay);
+	put_tcp_path(b, "underlay", &m->load.underlay);
+}
+
+/** Counters that point to trouble when they move; the JSON document has all. */
+static bool matters(const struct ovl_counter *counter)
+{
+	static const char *const names[] = {
+		"RetransSegs",	     "InErrs",		"InCsumErrors", "TCPTimeouts",
+		"TCPLostRetransmit", "TCPBacklogDrop",	"TCPRcvQDrop",	"TCPZeroWindowDrop",
+		"ListenDrops",	     "ListenOverflows", "PruneCalled",	"RcvPruned",
+		"InDiscards",	     "OutDiscards",	"OutNoRoutes",	"InAddrErrors",
+		"FragFails",	     "FragCreates",	"ReasmFails",	"InErrors",
+		"RcvbufErrors",	     "SndbufErrors",	"NoPorts",	"TCPMemoryPressures",
+	};
+
+	if (!strcmp(counter->group, "softnet"))
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(counter->name, names[i]))
+			return true;
+	return false;
+}
+
+static void put_counters(struct ovl_buf *b, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	char name[96], s[OVL_UNITS_MAX];
+	int shown = 0;
+
+	ovl_buf_puts(b, "\nCOUNTERS THAT POINT TO TROUBLE\n");
+	ovl_vec_each(counter, &m->counters) {
+		double delta = (double)counter->delta;
+
+		if (!matters(counter) || shown++ >= COUNTERS_SHOWN)
+			continue;
+		snprintf(name, sizeof(name), "%s.%s", counter->group, counter->name);
+		ovl_buf_printf(b, "  %-36.36s%9s  %.31s\n", name,
+			       ovl_units_text(s, delta, ovl_units_count(delta), true),
+			       counter->ns == OVL_NS_MACHINE ? "whole machine"
+							     : ovl_facts_ns(f, counter->ns));
+	}
+	if (shown > COUNTERS_SHOWN)
+		ovl_buf_printf(b, "  and %d more\n", shown - COUNTERS_SHOWN);
+	if (!shown)
+		put_wrapped(b, m->intervals ? "None of them moved." : "Not read.");
+}
+
+static void put_self(struct ovl_buf *b, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	struct ovl_buf line = {0};
+
+	ovl_buf_puts(b, "\nOVLTRACE ITSELF\n");
+	ovl_words_self(&line, f, m, true);
+	put_wrapped_buf(b, &line);
+	ovl_vec_each(miss, &f->missing) {
+		ovl_buf_printf(&line, "missing: %s (%s); without it: %s", miss->hook, miss->reason,
+			       *miss->lost ? miss->lost : "nothing");
+		put_wrapped_buf(b, &line);
+	}
+	ovl_buf_fini(&line);
+}
+
+void ovl_plain_report(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	struct ovl_buf b = {0};
+
+	put_header(&b, f, m);
+	put_verdict(&b, m);
+	put_waterfall(&b, f, m);
+	put_costs(&b, m);
+	put_drops(&b, m);
+	put_tcp(&b, m);
+	put_counters(&b, f, m);
+	put_self(&b, f, m);
+	ovl_utf8_clean(out, ovl_buf_str(&b));
+	out->failed |= b.failed;
+	ovl_buf_fini(&b);
+}
