@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# What users get wrong: each ends in one clear sentence and the named exit code, and nothing is left.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# refused CODE NAME PATTERN ARGS…: exit code, one sentence that matches, nothing on stdout
+refused() {
+	local code=$1 name=$2 pattern=$3
+	shift 3
+	run "$OVLTRACE" "$@"
+	is "$RC" "$code" "$name: exit $code"
+	one_sentence "$name"
+	like "$ERR" "$pattern" "$name: says what"
+	is "$OUT" "" "$name: nothing on stdout"
+}
+
+# usage (2)
+refused 2 "no interface" "which interface" --for 1
+refused 2 "unknown option" "unknown option --nonsense" --nonsense
+refused 2 "unknown word" "does not know what to do with 'hello'" hello
+refused 2 "value missing" "needs a value" --iface
+refused 2 "bad seconds" "--for 'soon'" --iface lo --for soon
+refused 2 "seconds out of range" "--for '0'" --iface lo --for 0
+refused 2 "negative seconds" "--for '-1'" --iface lo --for=-1
+refused 2 "not a number" "--for 'nan'" --iface lo --for nan
+refused 2 "streams out of range" "1 to 128" --iface lo --load iperf-like -P 129
+refused 2 "bad load" "none or iperf-like" --iface lo --load netcat
+refused 2 "bad size" "COLSxROWS" --iface lo --render 80
+refused 2 "bad rate" "10 to 5000" --iface lo --sample-hz 9
+refused 2 "two on stdout" "cannot share stdout" --iface lo --json --jsonl
+refused 2 "for and count" "exclude each other" --iface lo --for 1 --count 2
+refused 2 "peer without load" "need --load" --iface lo --peer 127.0.0.1
+refused 2 "from without peer" "--from needs --peer" --iface lo --load iperf-like --from 1
+refused 2 "option of another command" "no option --offloads" --iface lo --offloads all
+refused 2 "json with a space" "--json=FILE" --iface lo --json out.json
+refused 2 "empty value" "empty value" --iface=
+refused 2 "list what" "stages or hooks" list rules
+refused 2 "lab what" "up TOPO" lab sideways
+refused 2 "replay what" "one recording" replay
+refused 2 "peer port" "1 to 65535" peer --port 65536
+refused 2 "name too long" "15" --iface this-name-is-much-too-long --for 1
+
+# input (7)
+refused 7 "unknown interface" "nosuch0" --iface nosuch0 --for 1
+refused 7 "unknown namespace" "nosuchns" --iface lo --netns nosuchns --for 1
+refused 7 "no such recording" "nosuch.ovl" replay nosuch.ovl
+refused 7 "a directory" "$T" replay "$T"
+echo "hello, world" >"$T/foreign"
+refused 7 "a foreign file" "foreign" replay "$T/foreign"
+: >"$T/empty"
+refused 7 "an empty file" "empty" replay "$T/empty"
+
+# outputs are opened before anything starts
+refused 1 "unwritable file" "cannot write /nosuchdir/x" --iface lo --for 1 --json=/nosuchdir/x
+run "$OVLTRACE" --help
+is "$RC" 0 "--help: exit 0"
+is "$ERR" "" "--help: nothing on stderr"
+like "$OUT" "--load none\|iperf-like" "--help comes from the option table"
+run "$OVLTRACE" --version
+like "$OUT" "^ovltrace [0-9]+\.[0-9]+\.[0-9]+$" "--version"
+for command in peer lab replay doctor list; do
+	run "$OVLTRACE" "$command" --help
+	is "$RC" 0 "$command --help: exit 0"
+done
+
+# a full disk and a closed pipe
+if [ -w /dev/full ]; then
+	"$OVLTRACE" list stages >/dev/full 2>"$T/err"
+	is $? 1 "full disk: exit 1"
+	like "$(cat "$T/err")" "cannot write to stdout: No space" "full disk: says so"
+fi
+"$OVLTRACE" list stages 2>"$T/err" | head -1 >/dev/null
+is "$(cat "$T/err")" "" "a reader that leaves early is no error"
+
+# rights
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 "$T"
+	install -m755 "$OVLTRACE" "$T/ovltrace"
+	run setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all "$T/ovltrace" --iface lo --for 1
+	is "$RC" 4 "no rights: exit 4"
+	one_sentence "no rights"
+	like "$ERR" "CAP_|root|sudo" "no rights: says which"
+	run setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all "$T/ovltrace" doctor
+	is "$RC" 0 "doctor runs without rights"
+	like "$OUT" "missing" "doctor without rights names what is missing"
+else
+	skip "rights: needs root and setpriv to give them up"
+fi
+finish

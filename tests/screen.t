@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# The live screen in a real terminal (tmux): sizes, keys, resize storm, odd TERMs, exit.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+need_root
+need tmux ip
+
+NS=ovlt$$-scr
+ip netns add "$NS" || skip_all "cannot make a namespace"
+at_exit "ip netns del $NS"
+ip -n "$NS" link set lo up
+S="tmux -L ovlt$$ -f /dev/null"
+at_exit "$S kill-server"
+
+# screen COLS ROWS ENV… -- ARGS…: run on a terminal of this size; its exit code goes to $T/rc
+screen() {
+	local cols=$1 rows=$2 envs=()
+	shift 2
+	while [ "$1" != -- ]; do envs+=("$1") && shift; done
+	shift
+	rm -f "$T/rc"
+	$S kill-server 2>/dev/null
+	$S new-session -d -x "$cols" -y "$rows" \
+		"env ${envs[*]} $OVLTRACE --netns $NS --iface lo $* 2>$T/err; echo \$? >$T/rc; sleep 30"
+}
+capture() { $S capture-pane -p; }
+# wait_for PATTERN: until the screen shows it
+wait_for() {
+	local i
+	for ((i = 0; i < 100; i++)); do
+		capture | grep -qE -- "$1" && return 0
+		sleep 0.1
+	done
+	return 1
+}
+wait_rc() {
+	local i
+	for ((i = 0; i < 100; i++)); do
+		[ -s "$T/rc" ] && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+for size in "80 24" "120 36" "60 15" "200 60"; do
+	# shellcheck disable=SC2086
+	screen $size LC_ALL=C.UTF-8 --
+	wait_for 'LIVE'
+	ok $? "${size/ /x}: the screen comes up and says LIVE" "$(capture; cat "$T/err")"
+	wait_for 'ovltrace'
+	ok $? "${size/ /x}: names itself"
+	$S send-keys q
+	wait_rc
+	is "$(cat "$T/rc")" 0 "${size/ /x}: q ends it with 0"
+done
+
+screen 52 12 LC_ALL=C.UTF-8 --
+wait_for 'need 60x15'
+ok $? "too small: says what it needs" "$(capture)"
+$S resize-window -x 80 -y 24
+wait_for 'LIVE'
+ok $? "grown: the screen appears" "$(capture)"
+for i in $(seq 1 40); do
+	$S resize-window -x $((20 + i * 37 % 150)) -y $((5 + i * 17 % 50))
+done
+$S resize-window -x 100 -y 30
+wait_for 'LIVE'
+ok $? "a storm of 40 resizes is survived" "$(capture)"
+$S send-keys '?'
+wait_for 'KEYS|keys'
+ok $? "? opens help" "$(capture)"
+$S send-keys x
+sleep 0.3
+$S send-keys p
+wait_for 'PAUSED'
+ok $? "p pauses and says so" "$(capture)"
+$S send-keys p
+wait_for 'LIVE'
+ok $? "p resumes"
+$S send-keys C-c
+wait_rc
+is "$(cat "$T/rc")" 0 "^C ends it with 0"
+
+screen 80 24 LC_ALL=C --
+wait_for 'LIVE'
+capture | LC_ALL=C grep -q '[^ -~]'
+is $? 1 "in the C locale everything on screen is ASCII"
+kill -TERM "$(pgrep -P "$($S list-panes -F '#{pane_pid}')")"
+wait_rc
+is "$(cat "$T/rc")" 0 "SIGTERM ends it with 0"
+
+screen 80 24 TERM=no-such-terminal LC_ALL=C -- --for 2
+wait_rc
+is "$(cat "$T/rc")" 0 "an unknown TERM is survived"
+screen 80 24 TERM= LC_ALL=C -- --for 2
+wait_rc
+is "$(cat "$T/rc")" 0 "an empty TERM is survived"
+screen 80 24 -u TERM LC_ALL=C -- --for 2
+wait_rc
+is "$(cat "$T/rc")" 0 "no TERM is survived"
+finish

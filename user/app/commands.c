@@ -1,0 +1,209 @@
+/* The small commands: lab, peer, doctor, list. */
+#include <errno.h>
+#include <json-c/json.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/run.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "collect/collect.h"
+#include "lab/lab.h"
+#include "load/load.h"
+#include "model/stage.h"
+
+static int print(struct ovl_buf *b, struct ovl_err *err)
+{
+	int rc = 0;
+
+	if (fwrite(ovl_buf_str(b), 1, b->n, stdout) != b->n || fflush(stdout))
+		rc = ovl_err_set(err, OVL_EXIT_FAILED, -errno, "cannot write to stdout: %s",
+				 strerror(errno));
+	ovl_buf_fini(b);
+	return rc;
+}
+
+static int lab_offloads(const char *word, enum ovl_lab_offloads *out, struct ovl_err *err)
+{
+	static const char *const words[] = {[OVL_LAB_OFFLOADS_CLOUD] = "cloud",
+					    [OVL_LAB_OFFLOADS_ALL] = "all",
+					    [OVL_LAB_OFFLOADS_NOGSO] = "nogso"};
+
+	for (int i = 0; word && i < 3; i++) {
+		if (!strcmp(words[i], word)) {
+			*out = (enum ovl_lab_offloads)i;
+			return 0;
+		}
+	}
+	if (!word)
+		return 0;
+	return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "--offloads '%s': cloud, all or nogso",
+			   word);
+}
+
+static int lab_up(const struct ovl_options *o, struct ovl_err *err)
+{
+	struct ovl_lab_spec spec = {.topology = o->args[1], .underlay_mtu = o->mtu};
+	struct ovl_lab lab;
+	struct ovl_buf b = {0};
+	int rc = lab_offloads(o->offloads, &spec.offloads, err);
+
+	if (rc)
+		return rc;
+	rc = ovl_lab_up(&spec, &lab, err);
+	if (rc)
+		return rc;
+	ovl_buf_printf(&b, "%s is up:", lab.topology);
+	for (uint32_t i = 0; i < lab.n_ends; i++)
+		ovl_buf_printf(&b, "%s %s %s", i ? "," : "", lab.ends[i].name, lab.ends[i].addr);
+	ovl_buf_printf(&b,
+		       "\nlook:   ovltrace --load iperf-like --iface %s\n"
+		       "enter:  ovltrace lab exec %s pod1 -- CMD   (or ip netns exec %s CMD)\n"
+		       "remove: ovltrace lab down %s\n",
+		       lab.tunnel_name, lab.topology, lab.ends[0].netns, lab.topology);
+	ovl_lab_close(&lab);
+	return print(&b, err);
+}
+
+int ovl_cmd_lab(const struct ovl_options *o, struct ovl_err *err)
+{
+	const char *verb = o->n_args ? o->args[0] : "";
+	struct ovl_buf b = {0};
+	int rc;
+
+	if (!strcmp(verb, "up") && o->n_args == 2)
+		return lab_up(o, err);
+	if (!strcmp(verb, "exec") && o->n_args >= 4)
+		return ovl_lab_exec(o->args[1], o->args[2], o->args + 3, err);
+	if (!strcmp(verb, "down") && o->n_args <= 2)
+		rc = ovl_lab_down(o->n_args == 2 ? o->args[1] : NULL, &b, err);
+	else if (!strcmp(verb, "list") && o->n_args == 1)
+		rc = ovl_lab_list(&b, err);
+	else
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"lab wants: up TOPO | down [TOPO] | list | exec TOPO END -- CMD…; see "
+			"ovltrace lab --help");
+	if (b.n && print(&b, rc ? NULL : err) && !rc)
+		rc = -EIO;
+	ovl_buf_fini(&b);
+	return rc;
+}
+
+static void peer_ready(void *arg, uint16_t port)
+{
+	const char *bind = arg;
+
+	fprintf(stderr, "ovltrace: peer listens on %s port %u; ^C ends it\n",
+		bind ? bind : "all addresses", port);
+}
+
+int ovl_cmd_peer(const struct ovl_options *o, struct ovl_err *err)
+{
+	struct ovl_peer_spec spec = {
+		.bind = o->bind, .port = o->port, .ready = peer_ready, .arg = (void *)o->bind};
+	int rc;
+
+	spec.stop_fd = ovl_signals_open();
+	if (spec.stop_fd < 0)
+		return ovl_err_set(err, OVL_EXIT_FAILED, spec.stop_fd,
+				   "cannot watch for signals: %s", strerror(-spec.stop_fd));
+	rc = ovl_peer_serve(&spec, err);
+	close(spec.stop_fd);
+	return rc;
+}
+
+static const char *const check_words[] = {
+	[OVL_CHECK_OK] = "ok", [OVL_CHECK_MISSING] = "missing", [OVL_CHECK_SKIPPED] = "skipped"};
+
+static void doctor_json(const ovl_checks *checks, struct ovl_buf *b)
+{
+	struct json_object *root = json_object_new_object(), *list = json_object_new_array();
+
+	ovl_vec_each(c, checks) {
+		struct json_object *row = json_object_new_object();
+
+		json_object_object_add(row, "check", json_object_new_string(c->key));
+		json_object_object_add(row, "state", json_object_new_string(check_words[c->state]));
+		json_object_object_add(row, "text", json_object_new_string(c->text));
+		json_object_object_add(row, "lost",
+				       *c->lost ? json_object_new_string(c->lost) : NULL);
+		json_object_array_add(list, row);
+	}
+	json_object_object_add(root, "schema", json_object_new_string("ovltrace-doctor/1"));
+	json_object_object_add(root, "checks", list);
+	ovl_buf_printf(b, "%s\n", json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY));
+	json_object_put(root);
+}
+
+int ovl_cmd_doctor(const struct ovl_options *o, struct ovl_err *err)
+{
+	ovl_checks checks = {0};
+	struct ovl_buf b = {0};
+	FILE *f = stdout;
+	int rc = ovl_doctor_run(o->iface, &checks);
+
+	if (rc)
+		return ovl_err_set(err, OVL_EXIT_FAILED, rc, "doctor ran out of memory");
+	if (o->json.on) {
+		doctor_json(&checks, &b);
+	} else {
+		ovl_vec_each(c, &checks) {
+			ovl_buf_printf(&b, "%-8s %-16s %s\n", check_words[c->state], c->key,
+				       c->text);
+			if (*c->lost)
+				ovl_buf_printf(&b, "%-25s lost: %s\n", "", c->lost);
+		}
+	}
+	ovl_vec_fini(&checks);
+	if (o->json.path && !(f = fopen(o->json.path, "we"))) {
+		ovl_buf_fini(&b);
+		return ovl_err_set(err, OVL_EXIT_FAILED, -errno, "cannot write %s: %s",
+				   o->json.path, strerror(errno));
+	}
+	if (fwrite(ovl_buf_str(&b), 1, b.n, f) != b.n || fflush(f))
+		rc = ovl_err_set(err, OVL_EXIT_FAILED, -EIO, "cannot write the checks: %s",
+				 strerror(errno));
+	if (f != stdout)
+		fclose(f);
+	ovl_buf_fini(&b);
+	return rc;
+}
+
+static void list_stages(struct ovl_buf *b)
+{
+	size_t n;
+	const struct ovl_stage_fn *fns = ovl_stage_fns(&n);
+
+	for (int stage = 0; stage < OVL_STAGE_COUNT; stage++) {
+		const struct ovl_stage_info *info = ovl_stage_info((enum ovl_stage)stage);
+
+		ovl_buf_printf(b, "%s\t%s\t%s", info->key, info->side, info->label);
+		for (size_t i = 0; i < n; i++)
+			if (fns[i].id == stage)
+				ovl_buf_printf(b, "%s%s%s", fns[i].weak ? "\t?" : "\t",
+					       fns[i].pattern, "");
+		ovl_buf_puts(b, "\n");
+	}
+}
+
+static void list_hooks(struct ovl_buf *b)
+{
+#define HOOK(KEY, name, kind, gives) ovl_buf_printf(b, "%s\t%s\t%s\n", name, kind, gives);
+#include "../../bpf/hooks.def"
+}
+
+int ovl_cmd_list(const struct ovl_options *o, struct ovl_err *err)
+{
+	struct ovl_buf b = {0};
+
+	if (o->n_args == 1 && !strcmp(o->args[0], "stages"))
+		list_stages(&b);
+	else if (o->n_args == 1 && !strcmp(o->args[0], "hooks"))
+		list_hooks(&b);
+	else
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "list wants: stages or hooks");
+	return print(&b, err);
+}

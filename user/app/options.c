@@ -1,0 +1,391 @@
+#include "app/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+
+enum { NO = no_argument, MUST = required_argument, MAY = optional_argument };
+enum {
+	RUN = OVL_CMD_RUN,
+	PEER = OVL_CMD_PEER,
+	LAB = OVL_CMD_LAB,
+	REPLAY = OVL_CMD_REPLAY,
+	DOCTOR = OVL_CMD_DOCTOR,
+	LIST = OVL_CMD_LIST,
+};
+
+enum option_key {
+#define OPT(KEY, name, ch, arg, metavar, commands, help) OPT_##KEY,
+#include "app/options.def"
+	OPT_COUNT_OF,
+};
+
+static const struct option_row {
+	const char *name;
+	char ch;
+	int arg;
+	const char *metavar;
+	int commands;
+	const char *help;
+} rows[] = {
+#define OPT(KEY, name, ch, arg, metavar, commands, help) {name, ch, arg, metavar, commands, help},
+#include "app/options.def"
+};
+
+static int usage(struct ovl_err *err, int key, const char *arg, const char *wants)
+{
+	return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "--%s '%s': %s; see ovltrace --help",
+			   rows[key].name, arg, wants);
+}
+
+static bool parse_seconds(const char *s, double min, double max, double *out)
+{
+	char *end;
+	double v;
+
+	if (*s < '0' || *s > '9')
+		return false;
+	v = strtod(s, &end);
+	if (*end || !isfinite(v) || v < min || v > max)
+		return false;
+	*out = v;
+	return true;
+}
+
+/* A byte count with K, M or G (1024-based, as iperf3). */
+static bool parse_bytes(const char *s, uint64_t min, uint64_t max, uint32_t *out)
+{
+	char digits[24];
+	size_t n = strlen(s);
+	unsigned shift = 0;
+	unsigned long long v;
+
+	if (!n || n >= sizeof(digits))
+		return false;
+	memcpy(digits, s, n + 1);
+	switch (digits[n - 1]) {
+	case 'k':
+	case 'K': shift = 10; break;
+	case 'm':
+	case 'M': shift = 20; break;
+	case 'g':
+	case 'G': shift = 30; break;
+	}
+	if (shift)
+		digits[n - 1] = '\0';
+	if (!ovl_str_u64(digits, 0, UINT32_MAX, &v) || v << shift < min || v << shift > max)
+		return false;
+	*out = (uint32_t)(v << shift);
+	return true;
+}
+
+static int set_number(int key, const char *arg, struct ovl_options *o, struct ovl_err *err)
+{
+	unsigned long long v = 0;
+
+	switch (key) {
+	case OPT_COUNT:
+		return ovl_str_u64(arg, 1, 1000000000, &o->count)
+			       ? 0
+			       : usage(err, key, arg, "a number of intervals from 1");
+	case OPT_STREAMS:
+		if (!ovl_str_u64(arg, 1, 128, &v))
+			return usage(err, key, arg, "a number of streams from 1 to 128");
+		o->streams = (uint32_t)v;
+		return 0;
+	case OPT_PORT:
+		if (!ovl_str_u64(arg, 1, 65535, &v))
+			return usage(err, key, arg, "a TCP port from 1 to 65535");
+		o->port = (uint16_t)v;
+		return 0;
+	case OPT_SAMPLE_HZ:
+		if (!ovl_str_u64(arg, 10, 5000, &v))
+			return usage(err, key, arg, "a rate from 10 to 5000 a second");
+		o->sample_hz = (uint32_t)v;
+		return 0;
+	case OPT_MTU:
+		if (!ovl_str_u64(arg, 1280, 65535, &v))
+			return usage(err, key, arg, "an MTU from 1280 to 65535 bytes");
+		o->mtu = (uint32_t)v;
+		return 0;
+	case OPT_BLOCK:
+		return parse_bytes(arg, 1, 1 << 20, &o->block_bytes)
+			       ? 0
+			       : usage(err, key, arg, "1 byte to 1M");
+	case OPT_MSS:
+		return parse_bytes(arg, 88, 65495, &o->mss_bytes)
+			       ? 0
+			       : usage(err, key, arg, "88 to 65495 bytes");
+	case OPT_WINDOW:
+		return parse_bytes(arg, 4096, 1u << 30, &o->window_bytes)
+			       ? 0
+			       : usage(err, key, arg, "4K to 1G");
+	case OPT_FOR:
+	case OPT_TIME:
+		return parse_seconds(arg, 0.5, 86400, &o->for_s)
+			       ? 0
+			       : usage(err, key, arg, "seconds from 0.5 to 86400");
+	case OPT_INTERVAL:
+		return parse_seconds(arg, 0.1, 60, &o->interval_s)
+			       ? 0
+			       : usage(err, key, arg, "seconds from 0.1 to 60");
+	}
+	return -ENOENT;
+}
+
+static int set_choice(int key, const char *arg, struct ovl_options *o, struct ovl_err *err)
+{
+	int used = 0;
+
+	switch (key) {
+	case OPT_LOAD:
+		o->load = !strcmp(arg, "iperf-like");
+		if (!o->load && strcmp(arg, "none") != 0)
+			return usage(err, key, arg, "none or iperf-like");
+		return 0;
+	case OPT_COLOR:
+		if (!strcmp(arg, "always"))
+			o->color = OVL_COLOR_ALWAYS;
+		else if (!strcmp(arg, "never"))
+			o->color = OVL_COLOR_NEVER;
+		else if (strcmp(arg, "auto") != 0)
+			return usage(err, key, arg, "auto, always or never");
+		return 0;
+	case OPT_RENDER:
+		if (sscanf(arg, "%3dx%3d%n", &o->render_cols, &o->render_rows, &used) != 2 ||
+		    arg[used] || o->render_cols < 1 || o->render_rows < 1)
+			return usage(err, key, arg, "COLSxROWS, each from 1 to 999, such as 80x24");
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static int set_text(int key, const char *arg, struct ovl_options *o)
+{
+	switch (key) {
+	case OPT_IFACE: o->iface = arg; return 0;
+	case OPT_NETNS: o->netns = arg; return 0;
+	case OPT_PEER: o->peer = arg; return 0;
+	case OPT_FROM: o->from = arg; return 0;
+	case OPT_BASELINE: o->baseline = arg; return 0;
+	case OPT_CONGESTION: o->congestion = arg; return 0;
+	case OPT_BIND: o->bind = arg; return 0;
+	case OPT_RECORD: o->record = arg; return 0;
+	case OPT_OFFLOADS: o->offloads = arg; return 0;
+	case OPT_JSON: o->json = (struct ovl_out_spec){true, arg}; return 0;
+	case OPT_JSONL: o->jsonl = (struct ovl_out_spec){true, arg}; return 0;
+	}
+	return -ENOENT;
+}
+
+static int set_flag(int key, struct ovl_options *o)
+{
+	switch (key) {
+	case OPT_LOAD_ANYWAY: o->load_anyway = true; return 0;
+	case OPT_PLAIN: o->plain = true; return 0;
+	case OPT_ASCII: o->ascii = true; return 0;
+	case OPT_MONO: o->mono = true; return 0;
+	case OPT_HELP: o->help = true; return 0;
+	case OPT_VERSION: o->version = true; return 0;
+	}
+	return -ENOENT;
+}
+
+static int set(int key, const char *arg, struct ovl_options *o, struct ovl_err *err)
+{
+	int rc;
+
+	if (rows[key].arg == NO)
+		return set_flag(key, o);
+	if (arg && !*arg)
+		return usage(err, key, arg, "an empty value");
+	rc = set_text(key, arg, o);
+	if (rc == -ENOENT)
+		rc = set_number(key, arg, o, err);
+	if (rc == -ENOENT)
+		rc = set_choice(key, arg, o, err);
+	return rc;
+}
+
+/* Options that contradict each other are refused together, before anything is done. */
+static int check_run(const struct ovl_options *o, struct ovl_err *err)
+{
+	int on_stdout = (o->json.on && !o->json.path) + (o->jsonl.on && !o->jsonl.path) +
+			(o->render_cols > 0) + o->plain;
+
+	if (on_stdout > 1)
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"--json, --jsonl, --plain and --render cannot share stdout: give "
+			"all but one a file, such as --json=FILE");
+	if (!isnan(o->for_s) && o->count)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--for and --count exclude each other");
+	if ((o->peer || o->load_anyway) && !o->load)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--peer and --load-anyway need --load iperf-like");
+	if (o->from && !o->peer)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "--from needs --peer");
+	return 0;
+}
+
+static const char *command_name(enum ovl_command command)
+{
+	switch (command) {
+	case OVL_CMD_PEER: return " peer";
+	case OVL_CMD_LAB: return " lab";
+	case OVL_CMD_REPLAY: return " replay";
+	case OVL_CMD_DOCTOR: return " doctor";
+	case OVL_CMD_LIST: return " list";
+	case OVL_CMD_RUN: break;
+	}
+	return "";
+}
+
+int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ovl_options *out,
+		      struct ovl_err *err)
+{
+	struct option longs[OPT_COUNT_OF + 1] = {0};
+	char shorts[2 + OPT_COUNT_OF * 3] = ":";
+	int c, rc;
+
+	*out = (struct ovl_options){
+		.for_s = NAN, .interval_s = NAN, .sample_hz = 997, .streams = 1};
+	for (int i = 0; i < OPT_COUNT_OF; i++) {
+		longs[i] = (struct option){rows[i].name, rows[i].arg, NULL, 1000 + i};
+		if (rows[i].ch) {
+			size_t n = strlen(shorts);
+
+			snprintf(shorts + n, sizeof(shorts) - n, "%c%s", rows[i].ch,
+				 rows[i].arg == MUST ? ":" : "");
+		}
+	}
+	opterr = 0;
+	optind = 1;
+	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		int key = c - 1000;
+
+		if (c == ':')
+			return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+					   "%s needs a value; see ovltrace%s --help",
+					   argv[optind - 1], command_name(command));
+		if (c == '?')
+			return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+					   "unknown option %s; see ovltrace%s --help",
+					   argv[optind > 1 ? optind - 1 : 1],
+					   command_name(command));
+		for (int i = 0; c < 1000 && i < OPT_COUNT_OF; i++)
+			if (rows[i].ch == c)
+				key = i;
+		if (!(rows[key].commands & (int)command))
+			return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+					   "ovltrace%s has no option --%s; see ovltrace%s --help",
+					   command_name(command), rows[key].name,
+					   command_name(command));
+		rc = set(key, optarg, out, err);
+		if (rc)
+			return rc;
+	}
+	out->n_args = argc - optind;
+	out->args = argv + optind;
+	if (command & (OVL_CMD_RUN | OVL_CMD_PEER | OVL_CMD_DOCTOR) && out->n_args && !out->help)
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"ovltrace%s does not know what to do with '%s' (a file for --json is "
+			"given as --json=FILE); see ovltrace%s --help",
+			command_name(command), out->args[0], command_name(command));
+	return out->help || out->version ? 0 : check_run(out, err);
+}
+
+static const char *const heads[] = {
+	[OVL_CMD_RUN] =
+		"usage: ovltrace [--iface IF] [options]      where is overlay throughput lost?\n"
+		"       ovltrace peer [options]              far end for --load (no BPF, no root)\n"
+		"       ovltrace lab up TOPO | down [TOPO] | list | exec TOPO END -- CMD...\n"
+		"       ovltrace doctor [options]            what this kernel and process allow\n"
+		"       ovltrace replay FILE [options]       look at a recording\n"
+		"       ovltrace list stages|hooks           the tables\n\n"
+		"example: ovltrace --load iperf-like --iface flannel.1\n\n",
+	[OVL_CMD_PEER] = "usage: ovltrace peer [options]      far end for `ovltrace --load … "
+			 "--peer HOST`\n\n",
+	[OVL_CMD_LAB] =
+		"usage: ovltrace lab up TOPO [options]         make a lab in network namespaces\n"
+		"       ovltrace lab down [TOPO]              remove one lab, or all\n"
+		"       ovltrace lab list\n"
+		"       ovltrace lab exec TOPO END -- CMD...   run CMD in an endpoint (node1, "
+		"pod1, …)\n"
+		"topologies: flannel-vxlan\n\n",
+	[OVL_CMD_REPLAY] = "usage: ovltrace replay FILE [options]      look at a recording\n\n",
+	[OVL_CMD_DOCTOR] =
+		"usage: ovltrace doctor [options]      check kernel, rights and interface\n\n",
+	[OVL_CMD_LIST] = "usage: ovltrace list stages|hooks\n\n",
+};
+
+void ovl_options_help(enum ovl_command command, struct ovl_buf *out)
+{
+	ovl_buf_puts(out, heads[command]);
+	for (int i = 0; i < OPT_COUNT_OF; i++) {
+		char left[64], letter[8] = "   ";
+
+		if (!(rows[i].commands & (int)command))
+			continue;
+		if (rows[i].ch)
+			snprintf(letter, sizeof(letter), "-%c,", rows[i].ch);
+		snprintf(left, sizeof(left), "%s --%s%s%s%s", letter, rows[i].name,
+			 rows[i].arg == MAY    ? "[="
+			 : rows[i].arg == MUST ? " "
+					       : "",
+			 rows[i].metavar, rows[i].arg == MAY ? "]" : "");
+		ovl_buf_printf(out, "  %-33s %s\n", left, rows[i].help);
+	}
+	if (command == OVL_CMD_RUN)
+		ovl_buf_puts(out,
+			     "\nexit: 0 ok, 1 failed, 2 usage, 4 rights missing, 5 kernel lacks "
+			     "something, 6 peer, 7 input not found\n");
+}
+
+static int add(struct ovl_facts *facts, const char *name, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static int add(struct ovl_facts *facts, const char *name, const char *fmt, ...)
+{
+	struct ovl_setting *s = ovl_vec_push(&facts->config);
+	va_list ap;
+
+	if (!s)
+		return -ENOMEM;
+	ovl_str_copy(s->name, sizeof(s->name), name);
+	va_start(ap, fmt);
+	vsnprintf(s->value, sizeof(s->value), fmt, ap);
+	va_end(ap);
+	return 0;
+}
+
+int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
+{
+	int rc = 0;
+
+	rc |= add(facts, "iface", "%s", o->iface ? o->iface : "");
+	rc |= add(facts, "netns", "%s", o->netns ? o->netns : "");
+	rc |= add(facts, "load", "%s", o->load ? "iperf-like" : "none");
+	rc |= add(facts, "peer", "%s", o->peer ? o->peer : "");
+	rc |= add(facts, "from", "%s", o->from ? o->from : "");
+	rc |= add(facts, "baseline", "%s", o->baseline ? o->baseline : "auto");
+	rc |= add(facts, "load_anyway", "%s", o->load_anyway ? "true" : "false");
+	rc |= isnan(o->for_s) ? 0 : add(facts, "for", "%g", o->for_s);
+	rc |= o->count ? add(facts, "count", "%llu", o->count) : 0;
+	rc |= add(facts, "interval", "%g", isnan(o->interval_s) ? 1 : o->interval_s);
+	rc |= add(facts, "streams", "%u", o->streams);
+	rc |= add(facts, "length", "%u", o->block_bytes ? o->block_bytes : 128u << 10);
+	rc |= add(facts, "congestion", "%s", o->congestion ? o->congestion : "cubic");
+	rc |= add(facts, "set_mss", "%u", o->mss_bytes);
+	rc |= add(facts, "window", "%u", o->window_bytes);
+	rc |= add(facts, "port", "%u", o->port ? o->port : 5201u);
+	rc |= add(facts, "sample_hz", "%u", o->sample_hz);
+	return rc ? -ENOMEM : 0;
+}

@@ -1,0 +1,67 @@
+/* The command line: one table (options.def), one struct, no globals. */
+#ifndef OVL_APP_OPTIONS_H
+#define OVL_APP_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "model/facts.h"
+
+/** Commands, as bits: an option names those that know it. */
+enum ovl_command {
+	OVL_CMD_RUN = 1,
+	OVL_CMD_PEER = 2,
+	OVL_CMD_LAB = 4,
+	OVL_CMD_REPLAY = 8,
+	OVL_CMD_DOCTOR = 16,
+	OVL_CMD_LIST = 32,
+};
+
+/** One output: off, stdout or a file. */
+struct ovl_out_spec {
+	bool on;
+	const char *path; /* NULL: stdout */
+};
+
+enum ovl_color { OVL_COLOR_AUTO = 0, OVL_COLOR_ALWAYS, OVL_COLOR_NEVER };
+
+struct ovl_options {
+	bool help, version;
+	const char *iface, *netns;
+	bool load; /* --load iperf-like */
+	const char *peer, *from, *baseline;
+	bool load_anyway;
+	double for_s;		  /* NAN: not given */
+	double interval_s;	  /* NAN: not given */
+	unsigned long long count; /* 0: not given */
+	uint32_t streams, block_bytes, mss_bytes, window_bytes;
+	const char *congestion;
+	uint16_t port; /* 0: default */
+	const char *bind;
+	bool plain;
+	struct ovl_out_spec json, jsonl;
+	int render_cols, render_rows; /* 0: no --render */
+	const char *record;
+	uint32_t sample_hz;
+	const char *offloads;
+	uint32_t mtu;
+	bool ascii, mono;
+	enum ovl_color color;
+	int n_args; /* what is left of argv */
+	char **args;
+};
+
+/**
+ * Parse argv[1…] for one command; words that are no options end up in args, and so does everything
+ * after "--" (`lab exec TOPO END -- CMD -x`). -EINVAL with OVL_EXIT_USAGE.
+ */
+int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ovl_options *out,
+		      struct ovl_err *err);
+/** The usage text of a command. */
+void ovl_options_help(enum ovl_command command, struct ovl_buf *out);
+/** The effective options of a run, for the JSON document's `config`. 0 or -ENOMEM. */
+int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts);
+
+#endif

@@ -1,0 +1,218 @@
+#include "app/outputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "view/canvas.h"
+#include "view/plain.h"
+
+static FILE *open_file(const char *path, struct ovl_err *err)
+{
+	FILE *f = fopen(path, "we");
+
+	if (!f)
+		ovl_err_set(err, OVL_EXIT_FAILED, -errno,
+			    "cannot write %s: %s; give another file (nothing was started)", path,
+			    strerror(errno));
+	return f;
+}
+
+static int open_out(const struct ovl_out_spec *spec, FILE **file, struct ovl_err *err)
+{
+	if (!spec->on)
+		return 0;
+	*file = spec->path ? open_file(spec->path, err) : stdout;
+	return *file ? 0 : -EIO;
+}
+
+int ovl_outputs_open(const struct ovl_options *o, struct ovl_outputs *out, struct ovl_err *err)
+{
+	bool stdout_taken = (o->json.on && !o->json.path) || (o->jsonl.on && !o->jsonl.path) ||
+			    o->render_cols > 0;
+
+	*out = (struct ovl_outputs){.options = o, .plain = !stdout_taken};
+	if (open_out(&o->json, &out->json, err))
+		return -EIO;
+	return open_out(&o->jsonl, &out->jsonl, err);
+}
+
+void ovl_outputs_screen(struct ovl_outputs *out)
+{
+	const struct ovl_options *o = out->options;
+	const char *no_color = getenv("NO_COLOR");
+	bool mono = o->mono || o->color == OVL_COLOR_NEVER ||
+		    (o->color == OVL_COLOR_AUTO && no_color && *no_color);
+	char why[128] = "";
+	int cols, rows;
+
+	if (!out->plain || o->plain || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
+		return;
+	out->screen = ovl_screen_open(mono, why, sizeof(why));
+	if (!out->screen) {
+		fprintf(stderr, "ovltrace: no screen, text instead: %s\n", why);
+		return;
+	}
+	ovl_screen_size(out->screen, &cols, &rows);
+	if (ovl_canvas_init(&out->canvas, cols, rows, o->ascii || !ovl_screen_utf8(out->screen))) {
+		ovl_screen_close(out->screen);
+		out->screen = NULL;
+	}
+}
+
+/* Write the buffer and empty it. A reader that left is no error: the run just ends. */
+static int flush(struct ovl_outputs *out, FILE *f, const char *path, struct ovl_err *err)
+{
+	int rc = 0;
+
+	if (out->buf.failed)
+		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM,
+				   "out of memory while writing results");
+	if (fwrite(ovl_buf_str(&out->buf), 1, out->buf.n, f) != out->buf.n || fflush(f))
+		rc = -errno;
+	ovl_buf_clear(&out->buf);
+	if (rc == -EPIPE && f == stdout) {
+		out->reader_gone = true;
+		return 0;
+	}
+	if (rc)
+		return ovl_err_set(err, OVL_EXIT_FAILED, rc,
+				   "cannot write to %s: %s; free some space "
+				   "or give another file",
+				   path ? path : "stdout", strerror(-rc));
+	return 0;
+}
+
+int ovl_outputs_start(struct ovl_outputs *out, const struct ovl_facts *facts, struct ovl_err *err)
+{
+	if (out->options->record) {
+		out->recorder = ovl_recorder_open(out->options->record, facts, err);
+		if (!out->recorder)
+			return -EIO;
+	}
+	if (!out->jsonl)
+		return 0;
+	ovl_json_start(&out->buf, facts);
+	return flush(out, out->jsonl, out->options->jsonl.path, err);
+}
+
+int ovl_outputs_sample(struct ovl_outputs *out, const struct ovl_sample *sample,
+		       struct ovl_err *err)
+{
+	return out->recorder ? ovl_recorder_add(out->recorder, sample, err) : 0;
+}
+
+int ovl_outputs_interval(struct ovl_outputs *out, const struct ovl_facts *facts,
+			 const struct ovl_model *model, struct ovl_err *err)
+{
+	char clock[16];
+	int rc = 0;
+
+	if (out->plain && !out->screen) {
+		ovl_outputs_clock(clock, sizeof(clock));
+		ovl_plain_interval(&out->buf, clock, facts, model);
+		rc = flush(out, stdout, NULL, err);
+	}
+	if (!rc && out->jsonl) {
+		ovl_json_sample(&out->buf, facts, model);
+		rc = flush(out, out->jsonl, out->options->jsonl.path, err);
+	}
+	return rc;
+}
+
+void ovl_outputs_paint(struct ovl_outputs *out, const struct ovl_facts *facts,
+		       const struct ovl_model *model, const struct ovl_page_state *state)
+{
+	bool ascii = out->canvas.ascii;
+	int cols, rows;
+
+	if (!out->screen)
+		return;
+	ovl_screen_size(out->screen, &cols, &rows);
+	if (cols != out->canvas.cols || rows != out->canvas.rows) {
+		ovl_canvas_fini(&out->canvas);
+		if (ovl_canvas_init(&out->canvas, cols, rows, ascii))
+			return;
+	}
+	ovl_page_paint(&out->canvas, facts, model, state);
+	ovl_screen_blit(out->screen, &out->canvas);
+}
+
+static int render(struct ovl_outputs *out, const struct ovl_facts *facts,
+		  const struct ovl_model *model, struct ovl_err *err)
+{
+	const struct ovl_options *o = out->options;
+	struct ovl_page_state state = {.state = OVL_STATE_REPLAY};
+	struct ovl_canvas canvas;
+
+	ovl_str_copy(state.clock, sizeof(state.clock), "--:--:--");
+	if (ovl_canvas_init(&canvas, o->render_cols, o->render_rows, o->ascii))
+		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM,
+				   "out of memory for a screen of %dx%d", o->render_cols,
+				   o->render_rows);
+	ovl_page_paint(&canvas, facts, model, &state);
+	ovl_canvas_text(&canvas, &out->buf);
+	ovl_canvas_fini(&canvas);
+	return flush(out, stdout, NULL, err);
+}
+
+/* Every output is tried, also after one has failed; the first failure is reported. */
+int ovl_outputs_finish(struct ovl_outputs *out, const struct ovl_facts *facts,
+		       const struct ovl_model *model, const struct ovl_view_exit *how,
+		       struct ovl_err *err)
+{
+	struct ovl_err later = OVL_ERR_INIT;
+	int rc = 0, now;
+
+	ovl_screen_close(out->screen);
+	out->screen = NULL;
+	if (out->plain) {
+		ovl_plain_report(&out->buf, facts, model);
+		rc = flush(out, stdout, NULL, err);
+	}
+	if (out->options->render_cols) {
+		now = render(out, facts, model, rc ? &later : err);
+		rc = rc ? rc : now;
+	}
+	if (out->json) {
+		ovl_json_document(&out->buf, facts, model, how);
+		now = flush(out, out->json, out->options->json.path, rc ? &later : err);
+		rc = rc ? rc : now;
+	}
+	if (out->jsonl) {
+		ovl_json_end(&out->buf, facts, model, how);
+		now = flush(out, out->jsonl, out->options->jsonl.path, rc ? &later : err);
+		rc = rc ? rc : now;
+	}
+	if (out->recorder) {
+		now = ovl_recorder_close(out->recorder, rc ? &later : err);
+		out->recorder = NULL;
+		rc = rc ? rc : now;
+	}
+	return rc;
+}
+
+void ovl_outputs_close(struct ovl_outputs *out)
+{
+	ovl_screen_close(out->screen);
+	ovl_canvas_fini(&out->canvas);
+	if (out->recorder)
+		ovl_recorder_close(out->recorder, NULL);
+	if (out->json && out->json != stdout)
+		fclose(out->json);
+	if (out->jsonl && out->jsonl != stdout)
+		fclose(out->jsonl);
+	ovl_buf_fini(&out->buf);
+}
+
+void ovl_outputs_clock(char *s, size_t n)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	localtime_r(&now, &tm);
+	strftime(s, n, "%H:%M:%S", &tm);
+}

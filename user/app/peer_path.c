@@ -1,0 +1,131 @@
+#include "app/peer_path.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "collect/netns.h"
+#include "collect/vtep.h"
+
+/* HOST, HOST:PORT, [V6]:PORT or a bare IPv6 address, to a numeric address and a port. */
+static int resolve(const char *option, const char *word, char addr[64], uint16_t *port,
+		   struct ovl_err *err)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+	char host[256];
+	const char *colon = strrchr(word, ':');
+	unsigned long long v;
+	int rc;
+
+	ovl_str_copy(host, sizeof(host), word);
+	if (colon && (strchr(word, ':') == colon || colon[-1] == ']')) {
+		if (!ovl_str_u64(colon + 1, 1, 65535, &v))
+			return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+					   "%s %s: the port after ':' is 1 to 65535", option, word);
+		*port = (uint16_t)v;
+		host[colon - word] = '\0';
+	}
+	if (*host == '[' && host[strlen(host) - 1] == ']') {
+		host[strlen(host) - 1] = '\0';
+		memmove(host, host + 1, strlen(host));
+	}
+	rc = getaddrinfo(host, NULL, &hints, &found);
+	if (rc)
+		return ovl_err_set(err, OVL_EXIT_PEER, -EHOSTUNREACH,
+				   "%s %s: %s; give an address or a "
+				   "name that resolves here",
+				   option, word, gai_strerror(rc));
+	rc = getnameinfo(found->ai_addr, found->ai_addrlen, addr, 64, NULL, 0, NI_NUMERICHOST);
+	freeaddrinfo(found);
+	return rc ? ovl_err_set(err, OVL_EXIT_PEER, -EINVAL, "%s %s: %s", option, word,
+				gai_strerror(rc))
+		  : 0;
+}
+
+/* Is there an `ovltrace peer` at the VTEP? Asked by connecting as the load will. */
+static bool answers(const struct ovl_load_spec *load)
+{
+	struct ovl_load_spec probe = *load;
+	struct ovl_err ignored = OVL_ERR_INIT;
+	struct ovl_load *trial;
+
+	probe.path[OVL_LOAD_OVERLAY].used = false;
+	probe.streams = 1;
+	probe.connect_timeout_ms = 1000;
+	trial = ovl_load_start(&probe, &ignored);
+	if (!trial)
+		return false;
+	ovl_load_stop(trial);
+	return true;
+}
+
+static int underlay(const struct ovl_options *o, const struct ovl_target *target,
+		    struct ovl_load_spec *load, char *said, struct ovl_err *err)
+{
+	struct ovl_load_path_spec *path = &load->path[OVL_LOAD_UNDERLAY];
+	struct ovl_err why = OVL_ERR_INIT;
+	char vtep[46];
+	int rc;
+
+	if (o->baseline && !strcmp(o->baseline, "off"))
+		return 0;
+	path->used = true;
+	path->client_netns_fd = target->ns_fd[0];
+	path->server_netns_fd = -1;
+	if (o->baseline && strcmp(o->baseline, "auto") != 0) {
+		uint16_t port = load->port;
+
+		rc = resolve("--baseline", o->baseline, path->addr, &port, err);
+		if (!rc && port != load->port)
+			rc = ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+					 "--baseline %s: the port must be "
+					 "the peer's, %u",
+					 o->baseline, load->port);
+		return rc;
+	}
+	rc = ovl_vtep_find(target->ns_fd[0], o->iface, load->path[OVL_LOAD_OVERLAY].addr, vtep,
+			   &why);
+	if (!rc) {
+		ovl_str_copy(path->addr, sizeof(path->addr), vtep);
+		if (answers(load))
+			return 0;
+		snprintf(
+			said, OVL_TEXT_MAX,
+			"no underlay to compare with: nothing answers at the "
+			"peer's VTEP %s port %u; run `ovltrace peer` in the node's namespace there "
+			"(the underlay is estimated now)",
+			vtep, load->port);
+	} else {
+		snprintf(said, OVL_TEXT_MAX,
+			 "no underlay to compare with: %.180s; name it by --baseline "
+			 "HOST",
+			 why.text);
+	}
+	path->used = false;
+	return 0;
+}
+
+int ovl_peer_path(const struct ovl_options *o, const struct ovl_target *target,
+		  struct ovl_load_spec *load, int *from_fd, char *said, struct ovl_err *err)
+{
+	struct ovl_load_path_spec *path = &load->path[OVL_LOAD_OVERLAY];
+	int rc;
+
+	load->remote = true;
+	load->port = load->port ? load->port : OVL_LOAD_PORT;
+	path->used = true;
+	path->client_netns_fd = target->ns_fd[0];
+	path->server_netns_fd = -1;
+	rc = resolve("--peer", o->peer, path->addr, &load->port, err);
+	if (rc)
+		return rc;
+	if (o->from) {
+		*from_fd = ovl_netns_open(o->from, err);
+		if (*from_fd < 0)
+			return *from_fd;
+		path->client_netns_fd = *from_fd;
+	}
+	return underlay(o, target, load, said, err);
+}

@@ -1,0 +1,170 @@
+#include "app/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "../../bpf/abi.h"
+#include "app/outputs.h"
+#include "app/scene.h"
+#include "app/session.h"
+
+#define CALIBRATE_NS 200000000
+
+int ovl_signals_open(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	signal(SIGPIPE, SIG_IGN);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+/* The sampler must know whose work a task does before the first packet. */
+static void name_tasks(struct ovl_session *s)
+{
+	pid_t tids[OVL_LOAD_STREAMS_MAX];
+
+	ovl_collect_class(s->collect, gettid(), OVL_TASK_SELF);
+	if (!s->load)
+		return;
+	for (int sender = 0; sender < 2; sender++) {
+		uint32_t n = ovl_load_tids(s->load, sender, tids, OVL_LOAD_STREAMS_MAX);
+
+		for (uint32_t i = 0; i < n; i++)
+			ovl_collect_class(s->collect, tids[i],
+					  sender ? OVL_TASK_LOAD_TX : OVL_TASK_LOAD_RX);
+	}
+}
+
+static int start(struct ovl_session *s, const struct ovl_options *o, struct ovl_err *err)
+{
+	const struct ovl_collect_spec spec = {.sample_hz = o->sample_hz,
+					      .calibrate_ns = CALIBRATE_NS};
+	struct ovl_facts *facts = &s->scene->facts;
+
+	s->collect = ovl_collect_open(&spec, facts, s->scene->target.ns_fd, err);
+	if (!s->collect)
+		return -EIO;
+	if (s->scene->has_load) {
+		s->load = ovl_load_start(&s->scene->load, err);
+		if (!s->load)
+			return -EIO;
+		snprintf(facts->load.congestion, sizeof(facts->load.congestion), "%s",
+			 ovl_load_congestion(s->load));
+	}
+	name_tasks(s);
+	ovl_outputs_screen(s->out);
+	ovl_plan_make(o, s->scene->load.path[OVL_LOAD_UNDERLAY].used, s->out->screen != NULL,
+		      &s->plan);
+	facts->interval_ns = s->plan.interval_ns;
+	return ovl_outputs_start(s->out, facts, err);
+}
+
+/* Everything measured is written before the error, if there was one, is returned. */
+static int measure(struct ovl_session *s, const struct ovl_options *o, struct ovl_err *err)
+{
+	struct ovl_err writing = OVL_ERR_INIT;
+	struct ovl_view_exit how = {OVL_EXIT_OK, "done"};
+	int rc = start(s, o, err), written;
+
+	if (rc)
+		return rc;
+	rc = ovl_session_run(s, err);
+	how.reason = s->reason;
+	if (rc) {
+		how.code = err->exit;
+		how.reason = err->text;
+	}
+	written = ovl_outputs_finish(s->out, &s->scene->facts, &s->model, &how, &writing);
+	if (!rc && written) {
+		*err = writing;
+		rc = written;
+	}
+	return rc;
+}
+
+int ovl_cmd_run(const struct ovl_options *o, struct ovl_err *err)
+{
+	struct ovl_outputs out;
+	struct ovl_scene scene;
+	struct ovl_session s = {.scene = &scene, .out = &out};
+	int rc = ovl_outputs_open(o, &out, err);
+
+	if (!rc)
+		rc = s.signal_fd = ovl_signals_open();
+	if (rc >= 0) {
+		rc = ovl_scene_open(o, &scene, err);
+		if (!rc && *scene.said)
+			fprintf(stderr, "ovltrace: %s\n", scene.said);
+		if (!rc)
+			rc = measure(&s, o, err);
+		if (s.load)
+			ovl_load_stop(s.load);
+		ovl_collect_close(s.collect);
+		ovl_model_fini(&s.model);
+		ovl_model_free(s.state);
+		ovl_sample_fini(&s.sample);
+		ovl_scene_close(&scene);
+		close(s.signal_fd);
+	}
+	ovl_outputs_close(&out);
+	return rc;
+}
+
+int ovl_cmd_replay(const struct ovl_options *o, struct ovl_err *err)
+{
+	struct ovl_facts facts = {0};
+	struct ovl_outputs out;
+	struct ovl_sample sample = {0};
+	struct ovl_model model = {0};
+	struct ovl_view_exit how = {OVL_EXIT_OK, "done"};
+	struct ovl_model_state *state = ovl_model_new();
+	struct ovl_replay *replay = NULL;
+	bool truncated = false;
+	int rc;
+
+	if (o->n_args != 1)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "replay wants one recording: ovltrace replay FILE");
+	rc = ovl_outputs_open(o, &out, err);
+	if (!rc) {
+		replay = ovl_replay_open(o->args[0], &facts, err);
+		rc = replay ? ovl_outputs_start(&out, &facts, err) : -EIO;
+	}
+	while (!rc && !out.reader_gone) {
+		rc = ovl_replay_next(replay, &sample, &truncated, err);
+		if (rc <= 0)
+			break;
+		rc = ovl_model_add(state, &facts, &sample);
+		if (!rc && out.jsonl && sample.phase != OVL_PHASE_SETTLE) {
+			rc = ovl_model_build(state, &facts, &model);
+			if (!rc)
+				rc = ovl_outputs_interval(&out, &facts, &model, err);
+		}
+	}
+	if (!rc)
+		rc = ovl_model_build(state, &facts, &model);
+	if (truncated)
+		fprintf(stderr, "ovltrace: %s was cut short: what is whole of it is shown\n",
+			o->args[0]);
+	if (!rc)
+		rc = ovl_outputs_finish(&out, &facts, &model, &how, err);
+	ovl_replay_close(replay);
+	ovl_outputs_close(&out);
+	ovl_model_fini(&model);
+	ovl_model_free(state);
+	ovl_sample_fini(&sample);
+	ovl_facts_fini(&facts);
+	return rc;
+}

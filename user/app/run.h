@@ -1,0 +1,24 @@
+/* The commands of the program, one function each: exit code back, messages on stderr. */
+#ifndef OVL_APP_RUN_H
+#define OVL_APP_RUN_H
+
+#include "app/options.h"
+#include "base/err.h"
+
+/** `ovltrace [--iface IF] …`: observe, with or without load. */
+int ovl_cmd_run(const struct ovl_options *o, struct ovl_err *err);
+/** `ovltrace replay FILE …` */
+int ovl_cmd_replay(const struct ovl_options *o, struct ovl_err *err);
+/** `ovltrace peer …` */
+int ovl_cmd_peer(const struct ovl_options *o, struct ovl_err *err);
+/** `ovltrace lab …` */
+int ovl_cmd_lab(const struct ovl_options *o, struct ovl_err *err);
+/** `ovltrace doctor …` */
+int ovl_cmd_doctor(const struct ovl_options *o, struct ovl_err *err);
+/** `ovltrace list …` */
+int ovl_cmd_list(const struct ovl_options *o, struct ovl_err *err);
+
+/** Block SIGINT, SIGTERM and SIGHUP and return a signalfd for them; -errno on failure. */
+int ovl_signals_open(void);
+
+#endif

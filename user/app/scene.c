@@ -1,0 +1,245 @@
+#include "app/scene.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/peer_path.h"
+#include "app/quiet_cpus.h"
+#include "app/twin.h"
+#include "base/str.h"
+
+/* Among several interfaces of one name: the first node of a lab, if all belong to one lab. */
+static int prefer_lab_node(const char *const *names, uint32_t n)
+{
+	struct ovl_lab lab;
+	int choice = -1;
+
+	if (ovl_lab_open_by_netns(names[0], &lab, NULL))
+		return -1;
+	for (uint32_t i = 0; i < n; i++) {
+		bool ours = false;
+
+		for (uint32_t e = 0; e < lab.n_ends; e++) {
+			if (strcmp(lab.ends[e].netns, names[i]) != 0)
+				continue;
+			ours = true;
+			if (lab.ends[e].node && lab.ends[e].side == 'a')
+				choice = (int)i;
+		}
+		if (!ours) {
+			choice = -1;
+			break;
+		}
+	}
+	ovl_lab_close(&lab);
+	return choice;
+}
+
+static bool knows_netns(const struct ovl_facts *facts, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	for (size_t i = 0; i < facts->ns.n; i++)
+		if (facts->ns.v[i].inode == st.st_ino)
+			return true;
+	return false;
+}
+
+/* All endpoints' namespaces are on the path: their counters are read, their devices named. */
+static int add_ends(struct ovl_scene *s, struct ovl_err *err)
+{
+	for (uint32_t i = 0; i < s->lab.n_ends; i++) {
+		const struct ovl_lab_end *end = &s->lab.ends[i];
+		int fd, rc;
+
+		if (knows_netns(&s->facts, end->netns_fd))
+			continue;
+		fd = fcntl(end->netns_fd, F_DUPFD_CLOEXEC, 3);
+		if (fd < 0)
+			return ovl_err_set(err, OVL_EXIT_FAILED, -errno,
+					   "cannot keep namespace %s: %s", end->netns,
+					   strerror(errno));
+		rc = ovl_target_add_ns(&s->target, &s->facts, end->netns, fd, err);
+		if (rc) {
+			close(fd);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static void spec_from_options(struct ovl_scene *s, const struct ovl_options *o)
+{
+	s->load.port = o->port;
+	s->load.streams = o->streams;
+	s->load.block_bytes = o->block_bytes;
+	s->load.mss_bytes = o->mss_bytes;
+	s->load.window_bytes = o->window_bytes;
+	ovl_str_copy(s->load.congestion, sizeof(s->load.congestion),
+		     o->congestion ? o->congestion : "");
+}
+
+/* Pod to pod over the tunnel, node to node without it: the two paths of a lab or twin. */
+static int load_through_lab(struct ovl_scene *s, const struct ovl_options *o, struct ovl_err *err)
+{
+	static const struct {
+		enum ovl_load_which which;
+		const char *client, *server;
+	} paths[] = {{OVL_LOAD_OVERLAY, "pod1", "pod2"}, {OVL_LOAD_UNDERLAY, "node1", "node2"}};
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct ovl_load_path_spec *path = &s->load.path[paths[i].which];
+		const struct ovl_lab_end *client = ovl_lab_end(&s->lab, paths[i].client);
+		const struct ovl_lab_end *server = ovl_lab_end(&s->lab, paths[i].server);
+
+		if (!client || !server)
+			return ovl_err_set(err, OVL_EXIT_FAILED, -ENOENT,
+					   "lab %s has no endpoints %s and %s to load",
+					   s->lab.topology, paths[i].client, paths[i].server);
+		path->used = true;
+		path->client_netns_fd = client->netns_fd;
+		path->server_netns_fd = server->netns_fd;
+		ovl_str_copy(path->addr, sizeof(path->addr), server->addr);
+	}
+	if (o->baseline && !strcmp(o->baseline, "off"))
+		s->load.path[OVL_LOAD_UNDERLAY].used = false;
+	else if (o->baseline && strcmp(o->baseline, "auto") != 0)
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"--baseline %s needs --peer: a lab or twin brings its own underlay "
+			"(auto or off)",
+			o->baseline);
+	s->load.cpu_sender = s->lab.cpu_sender;
+	s->load.cpu_receiver = s->lab.cpu_receiver;
+	s->load.max_frames = o->window_bytes ? 0 : s->lab.max_frames;
+	return add_ends(s, err);
+}
+
+static void facts_of_load(struct ovl_scene *s, const char *peer_kind)
+{
+	struct ovl_load_facts *f = &s->facts.load;
+
+	f->valid = true;
+	ovl_str_copy(f->kind, sizeof(f->kind), "iperf-like");
+	ovl_str_copy(f->peer_kind, sizeof(f->peer_kind), peer_kind);
+	f->streams = s->load.streams;
+	f->cpu_sender = s->load.cpu_sender;
+	f->cpu_receiver = s->load.cpu_receiver;
+	f->has_underlay = s->load.path[OVL_LOAD_UNDERLAY].used;
+}
+
+static int scene_of_lab(struct ovl_scene *s, const struct ovl_options *o, struct ovl_err *err)
+{
+	int rc = load_through_lab(s, o, err);
+
+	if (rc)
+		return rc;
+	facts_of_load(s, "lab");
+	snprintf(s->facts.load.where, sizeof(s->facts.load.where),
+		 "lab %s: pod1 to pod2 over %s, node1 to node2 as its underlay; sender on CPU %d, "
+		 "receiver on CPU %d",
+		 s->lab.topology, s->lab.tunnel_name, s->lab.cpu_sender, s->lab.cpu_receiver);
+	return 0;
+}
+
+static int scene_of_twin(struct ovl_scene *s, const struct ovl_options *o, struct ovl_err *err)
+{
+	int rc = ovl_twin_make(&s->facts, o, &s->lab, err);
+
+	if (rc)
+		return rc;
+	s->has_lab = true;
+	rc = load_through_lab(s, o, err);
+	if (rc)
+		return rc;
+	facts_of_load(s, "twin");
+	snprintf(s->facts.load.where, sizeof(s->facts.load.where),
+		 "twin of %s (CPU only: no NIC, no wire) on CPUs %d and %d", o->iface,
+		 s->lab.cpu_sender, s->lab.cpu_receiver);
+	snprintf(s->said, sizeof(s->said),
+		 "loading a private twin of %s on CPUs %d (sender) and %d (receiver); no packet "
+		 "leaves "
+		 "this node",
+		 o->iface, s->lab.cpu_sender, s->lab.cpu_receiver);
+	return 0;
+}
+
+static int scene_of_peer(struct ovl_scene *s, const struct ovl_options *o, struct ovl_err *err)
+{
+	double idle_cpus;
+	int other;
+	int rc = ovl_quiet_cpus(&s->load.cpu_sender, &other, &idle_cpus, err);
+
+	if (!rc)
+		rc = ovl_peer_path(o, &s->target, &s->load, &s->from_fd, s->said, err);
+	if (rc)
+		return rc;
+	facts_of_load(s, "ovltrace");
+	snprintf(s->facts.load.where, sizeof(s->facts.load.where), "to %s over %s%s%s%s", o->peer,
+		 o->iface, o->from ? ", from " : "", o->from ? o->from : "",
+		 s->facts.load.has_underlay ? ", its underlay in turns" : "");
+	return 0;
+}
+
+static int set_load(struct ovl_scene *s, const struct ovl_options *o, struct ovl_err *err)
+{
+	const struct ovl_link *iface = ovl_facts_iface(&s->facts);
+
+	if (!iface->up)
+		return ovl_err_set(
+			err, OVL_EXIT_INPUT, -ENETDOWN,
+			"%s is down, so there is nothing to load: bring it up with `ip link "
+			"set %s up`, or leave out --load",
+			iface->name, iface->name);
+	spec_from_options(s, o);
+	s->has_load = true;
+	if (o->peer)
+		return scene_of_peer(s, o, err);
+	if (!ovl_lab_open_by_netns(ovl_facts_ns(&s->facts, iface->ns), &s->lab, err)) {
+		s->has_lab = true;
+		if (!strcmp(iface->name, s->lab.tunnel_name))
+			return scene_of_lab(s, o, err);
+		ovl_lab_close(&s->lab);
+		s->has_lab = false;
+	}
+	return scene_of_twin(s, o, err);
+}
+
+int ovl_scene_open(const struct ovl_options *o, struct ovl_scene *s, struct ovl_err *err)
+{
+	int rc;
+
+	*s = (struct ovl_scene){.from_fd = -1, .load = {.cpu_sender = -1, .cpu_receiver = -1}};
+	for (size_t i = 0; i < sizeof(s->target.ns_fd) / sizeof(s->target.ns_fd[0]); i++)
+		s->target.ns_fd[i] = -1;
+	if (!o->iface)
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"which interface? Give --iface IF, such as --iface flannel.1 (`ip -br "
+			"link` lists them; `ovltrace lab up flannel-vxlan` makes one to try)");
+	ovl_target_host(&s->facts);
+	s->facts.iface = -1;
+	rc = ovl_target_find(o->iface, o->netns, prefer_lab_node, &s->facts, &s->target, err);
+	if (rc)
+		return rc;
+	ovl_str_copy(s->said, sizeof(s->said), s->target.said);
+	if (ovl_options_settings(o, &s->facts))
+		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
+	return o->load ? set_load(s, o, err) : 0;
+}
+
+void ovl_scene_close(struct ovl_scene *s)
+{
+	if (s->has_lab)
+		ovl_lab_close(&s->lab);
+	if (s->from_fd >= 0)
+		close(s->from_fd);
+	ovl_target_close(&s->target);
+	ovl_facts_fini(&s->facts);
+}

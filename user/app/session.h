@@ -1,0 +1,51 @@
+/*
+ * A session: the loop of a run. Waits for the next edge, reads the instruments there, feeds the model
+ * and hands the result to the outputs. Knows the order of slices; knows no screen, socket or map.
+ */
+#ifndef OVL_APP_SESSION_H
+#define OVL_APP_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "app/options.h"
+#include "app/outputs.h"
+#include "app/scene.h"
+#include "base/err.h"
+#include "collect/collect.h"
+#include "model/model.h"
+
+/** How long and in which pieces a run measures; derived from the options alone. */
+struct ovl_plan {
+	uint64_t interval_ns; /* observe: one interval; load: the measured part of a slice */
+	uint64_t omit_ns;     /* load: start of each slice that is not measured */
+	uint64_t warmup_ns;   /* load: per path, before the first slice */
+	uint64_t
+		pairs; /* load: ABBA pairs (single slices without underlay); 0: until told to stop */
+	uint64_t intervals; /* observe: 0: until told to stop */
+};
+
+/** The plan of a run. `until_quit`: a screen without a length runs until q. Pure. */
+void ovl_plan_make(const struct ovl_options *o, bool underlay, bool until_quit,
+		   struct ovl_plan *plan);
+
+struct ovl_session {
+	struct ovl_scene *scene;
+	struct ovl_collect *collect;
+	struct ovl_load *load; /* NULL: none of ours */
+	struct ovl_outputs *out;
+	struct ovl_plan plan;
+	int signal_fd;
+	struct ovl_model_state *state;
+	struct ovl_model model;
+	struct ovl_sample sample;
+	struct ovl_page_state page;
+	uint64_t drawn_ts_ns; /* what the screen shows is this old; behind the data when paused */
+	bool stop;	      /* q, a signal, or the reader of stdout left */
+	const char *reason;   /* why it ended */
+};
+
+/** Measure until the plan is done or the user stops. 0, or -errno with *err (results so far are kept). */
+int ovl_session_run(struct ovl_session *s, struct ovl_err *err);
+
+#endif
