@@ -3,6 +3,8 @@
 
 usage: perf script -F comm,pid,cpu,ip,sym | perf_stages.py STAGES
 STAGES is the output of `ovltrace list stages`. Prints "stage share" lines, share of busy samples.
+A sample of the idle task on the very entry of an interrupt may be idle time (a sleeping CPU's timer is
+let in only behind the interrupt that wakes it); such samples are left out.
 """
 import collections
 import re
@@ -11,6 +13,8 @@ import sys
 SUFFIX = re.compile(r"\.(isra|constprop|part|cold|llvm)(\.\d+)?.*$")
 SOFTIRQ = ("__do_softirq", "handle_softirqs", "do_softirq", "run_ksoftirqd", "net_rx_action")
 IRQ = ("asm_sysvec_", "sysvec_", "asm_common_interrupt", "common_interrupt", "irq_exit_rcu")
+THROUGH = ("pvm_irq_enable", "pv_native_irq_enable", "native_irq_enable", "_raw_spin_unlock_irq",
+           "__raw_callee_save_pvm_irq_enable", "_raw_spin_unlock_irqrestore", "__local_bh_enable_ip")
 
 
 def table(path):
@@ -56,7 +60,8 @@ def main():
     count, busy = collections.Counter(), 0
     for (_comm, pid), frames in samples(sys.stdin):
         kernel = [name for address, name in frames if address >= 1 << 63]
-        if pid == 0 and not any(n in SOFTIRQ or n.startswith(IRQ) for n in kernel):
+        entry = [n in SOFTIRQ or n.startswith(IRQ) for n in kernel if n not in THROUGH]
+        if pid == 0 and (not any(entry) or entry[0]):
             continue
         busy += 1
         if not kernel or frames[0][0] < 1 << 63:

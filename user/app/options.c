@@ -256,7 +256,7 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 	int c, rc;
 
 	*out = (struct ovl_options){
-		.for_s = NAN, .interval_s = NAN, .sample_hz = 997, .streams = 1};
+		.for_s = NAN, .interval_s = NAN, .streams = 1};
 	for (int i = 0; i < OPT_COUNT_OF; i++) {
 		longs[i] = (struct option){rows[i].name, rows[i].arg, NULL, 1000 + i};
 		if (rows[i].ch) {
@@ -386,6 +386,7 @@ int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
 	rc |= add(facts, "set_mss", "%u", o->mss_bytes);
 	rc |= add(facts, "window", "%u", o->window_bytes);
 	rc |= add(facts, "port", "%u", o->port ? o->port : 5201u);
-	rc |= add(facts, "sample_hz", "%u", o->sample_hz);
+	rc |= o->sample_hz ? add(facts, "sample_hz", "%u", o->sample_hz)
+			   : add(facts, "sample_hz", "auto");
 	return rc ? -ENOMEM : 0;
 }

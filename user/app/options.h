@@ -44,7 +44,7 @@ struct ovl_options {
 	struct ovl_out_spec json, jsonl;
 	int render_cols, render_rows; /* 0: no --render */
 	const char *record;
-	uint32_t sample_hz;
+	uint32_t sample_hz; /* 0: as many as the cost budget allows */
 	const char *offloads;
 	uint32_t mtu;
 	bool ascii, mono;

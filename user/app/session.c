@@ -140,11 +140,12 @@ static bool wait_until(struct ovl_session *s, uint64_t until_ts_ns)
 static int take(struct ovl_session *s, enum ovl_phase phase, uint32_t pair,
 		const struct ovl_load_delta *load, struct ovl_err *err)
 {
-	const struct ovl_facts *facts = &s->scene->facts;
+	struct ovl_facts *facts = &s->scene->facts;
 	int rc = ovl_collect_end(s->collect, facts, &s->sample, err);
 
 	if (rc)
 		return rc;
+	ovl_collect_costs(s->collect, facts);
 	s->sample.phase = (uint8_t)phase;
 	s->sample.pair = pair;
 	if (load)

@@ -73,7 +73,7 @@ void ovl_classify_stack(const struct ovl_symbol_class *const *frames, size_t n,
 			struct ovl_stack_class *out)
 {
 	uint8_t weak = OVL_CLASS_NONE, work = OVL_CLASS_NONE, weak_work = OVL_CLASS_NONE;
-	bool entered = false;
+	bool entered = false, leaf = true;
 
 	*out = (struct ovl_stack_class){.stage = OVL_CLASS_NONE};
 	for (size_t i = 0; i < n; i++) {
@@ -83,6 +83,10 @@ void ovl_classify_stack(const struct ovl_symbol_class *const *frames, size_t n,
 			continue;
 		out->softirq |= f->softirq;
 		out->irq |= f->irq;
+		if (leaf && !f->through) {
+			out->edge = f->softirq || f->irq;
+			leaf = false;
+		}
 		if (entered || out->stage != OVL_CLASS_NONE)
 			continue;
 		if (work == OVL_CLASS_NONE)
@@ -139,6 +143,13 @@ void ovl_classify_sample(const struct ovl_stack_class *stack, const struct ovl_s
 		out->busy = false;
 	if (stack->softirq)
 		out->ctx = OVL_CTX_SOFTIRQ;
+	/*
+	 * A timer that expires while the CPU sleeps may be let in only behind the interrupt that wakes
+	 * it (seen on virtual machines): the sample then lands on that interrupt's entry, although the
+	 * time was idle.
+	 */
+	if (mode->idle && stack->edge)
+		out->ctx = OVL_CTX_WAKE;
 	out->work = stack->work;
 	if (stack->stage != OVL_CLASS_NONE)
 		out->stage = stack->stage;

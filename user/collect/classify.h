@@ -29,6 +29,7 @@ struct ovl_stack_class {
 	uint8_t work;  /* enum ovl_work */
 	bool softirq;  /* a softirq frame is on it */
 	bool irq;      /* a hard interrupt's frame is on it */
+	bool edge; /* the interrupt's or softirq's entry itself is the leaf: nothing has run yet */
 };
 
 /** Where one sample counts. */

@@ -264,7 +264,7 @@ static int take(struct ovl_sampler *s, int map_fd, const struct ovl_sample_key *
 	if (!class.busy)
 		return 0;
 	s->counts[hit_index(key->cpu, &class, key->task_class)] += (uint32_t)count;
-	if (k && k->leaf >= 0)
+	if (k && k->leaf >= 0 && class.ctx != OVL_CTX_WAKE)
 		return ovl_leaves_add(&s->leaves, k->leaf, class.stage, (uint32_t)count);
 	return 0;
 }

@@ -34,7 +34,7 @@ struct ovl_lab_spec {
 	uint32_t vni;		 /* 0: 1 */
 	uint16_t port;		 /* 0: 8472 */
 	const char *tunnel_name; /* NULL: "flannel.1" */
-	/* RPS of side a's and side b's devices; both 0: the first two online CPUs */
+	/* RPS of side a's and side b's devices; both 0: the first two online CPUs, receiver first */
 	int cpu_sender, cpu_receiver;
 	uint32_t max_streams; /* bound on frames in flight is shared by these; 0: 1 */
 	/*

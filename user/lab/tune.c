@@ -194,8 +194,8 @@ int ovl_tune_cpus(int *cpu_sender, int *cpu_receiver, struct ovl_err *err)
 	if (*cpu_sender == 0 && *cpu_receiver == 0) {
 		first = ovl_tune_next_cpu(online, 0);
 		second = ovl_tune_next_cpu(online, first + 1);
-		*cpu_sender = first;
-		*cpu_receiver = second < 0 ? first : second;
+		*cpu_sender = second < 0 ? first : second;
+		*cpu_receiver = first;
 		return 0;
 	}
 	bad = *cpu_sender;

@@ -56,6 +56,7 @@ static int set_congestion(int fd, const char *name, struct ovl_err *err)
 static int set_options(int fd, const struct ovl_load_spec *spec, struct ovl_err *err)
 {
 	const int on = 1, mss = (int)spec->mss_bytes, half = (int)(spec->window_bytes / 2);
+	const int unsent = (int)spec->block_bytes;
 	int rc = set_congestion(fd, spec->congestion, err);
 
 	if (rc)
@@ -69,6 +70,10 @@ static int set_options(int fd, const struct ovl_load_spec *spec, struct ovl_err 
 	if (half && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &half, sizeof(half)))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &half, sizeof(half));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	/* With much unsent data an acknowledgement releases a whole window in one softirq, and the
+	 * interrupt that wakes the receiving CPU (RPS) leaves only after it: both CPUs then take turns
+	 * and none is full. One write's worth unsent lets data leave write by write instead. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 	ovl_sock_mortal(fd);
 	return 0;
 }

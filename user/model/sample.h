@@ -24,6 +24,7 @@ enum ovl_ctx {
 	OVL_CTX_TASK = 0, /* kernel mode on behalf of the task */
 	OVL_CTX_SOFTIRQ,  /* softirq, whatever task is current */
 	OVL_CTX_USER,	  /* user mode */
+	OVL_CTX_WAKE, /* entry of the interrupt that woke the CPU: idle time or its own (model/wake.h) */
 	OVL_CTX_COUNT,
 };
 

@@ -1,4 +1,5 @@
 #include "model/state.h"
+#include "model/wake.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,6 +8,8 @@
 
 #include "model/lane.h"
 
+#define WAKE_CPUS \
+	256 /* CPUs of one interval whose wake samples are settled; beyond, all count as busy */
 #define NS_MAX	  (UINT64_C(86400) * 1000000000) /* longest believable interval: a day */
 #define COUNT_MAX (UINT64_C(1) << 56)		 /* largest believable difference of a counter */
 
@@ -156,29 +159,32 @@ static int add_clocks(const struct adding *a)
 	return 0;
 }
 
-static void hit_add(struct ovl_cpu_acc *acc, const struct ovl_hit *hit, int row)
+static void hit_add(struct ovl_cpu_acc *acc, const struct ovl_hit *hit, int row, uint32_t count)
 {
 	bool path = ovl_state_path_stage(hit->stage);
 
-	acc->lane.n[row] += hit->count;
-	acc->n_stage[hit->stage] += hit->count;
-	if (hit->ctx != OVL_CTX_SOFTIRQ) {
-		acc->n_class[hit->task_class] += hit->count;
-		acc->n_path_task += path ? hit->count : 0;
+	acc->lane.n[row] += count;
+	acc->n_stage[hit->stage] += count;
+	if (hit->ctx == OVL_CTX_TASK || hit->ctx == OVL_CTX_USER) {
+		acc->n_class[hit->task_class] += count;
+		acc->n_path_task += path ? count : 0;
 		return;
 	}
-	acc->n_softirq += hit->count;
-	acc->n_path_softirq += path ? hit->count : 0;
+	acc->n_softirq += count;
+	acc->n_path_softirq += path ? count : 0;
 	if (!strcmp(ovl_stage_info((enum ovl_stage)hit->stage)->side, "rx"))
-		acc->n_softirq_rx += hit->count;
+		acc->n_softirq_rx += count;
 }
 
 static int add_hits(const struct adding *a)
 {
 	struct ovl_slice *slice = &a->state->slice[a->state->slices % OVL_PAIRS_KEPT];
+	struct ovl_wake wake[WAKE_CPUS];
+	uint32_t woken;
 
 	if (!a->rows)
 		return 0;
+	woken = ovl_wake_budget(a->sample, a->facts->sample_hz, wake, WAKE_CPUS);
 	if (a->main) {
 		memset(slice, 0, sizeof(*slice));
 		a->state->slices++;
@@ -187,6 +193,7 @@ static int add_hits(const struct adding *a)
 		struct ovl_lane_acc *lane = pair_lane(a, hit->cpu);
 		struct ovl_cpu_state *cpu;
 		int row = ovl_row_of(hit), rc;
+		uint32_t count = ovl_wake_take(wake, woken, hit);
 
 		if (row < 0 || hit->work >= OVL_WORK_COUNT) {
 			a->state->damaged++;
@@ -197,12 +204,12 @@ static int add_hits(const struct adding *a)
 			return rc;
 		if (!cpu)
 			continue;
-		hit_add(&cpu->phase[a->phase], hit, row);
+		hit_add(&cpu->phase[a->phase], hit, row, count);
 		if (lane)
-			lane->n[row] += hit->count;
+			lane->n[row] += count;
 		if (a->main) {
-			slice->n[hit->stage] += hit->count;
-			a->state->work[hit->stage][hit->work] += hit->count;
+			slice->n[hit->stage] += count;
+			a->state->work[hit->stage][hit->work] += count;
 		}
 	}
 	return 0;
