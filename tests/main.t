@@ -79,12 +79,11 @@ is "$(json "$T/third.json" "len(d['cpu']['stages']) > 5")" True "no load of ours
 # perf record of the same seconds, classified by another program with the same table
 if perf record -o /dev/null -e cpu-clock -a -- true >/dev/null 2>&1; then
 	"$OVLTRACE" list stages >"$T/stages"
-	"$OVLTRACE" --load iperf-like --iface flannel.1 --baseline off --for 8 --json="$T/perf.json" >/dev/null 2>"$T/err" &
-	PID=$!
-	sleep 2.5
-	perf record -o "$T/perf.data" -e cpu-clock -F 997 -a -g -- sleep 6 >/dev/null 2>&1
-	wait $PID
-	perf script -i "$T/perf.data" -F comm,pid,cpu,ip,sym 2>/dev/null | tests/perf_stages.py "$T/stages" >"$T/shares"
+	perf record -o "$T/perf.data" -k CLOCK_MONOTONIC -e cpu-clock -F 997 -a -g -- \
+		"$OVLTRACE" --load iperf-like --iface flannel.1 --for 10 --json="$T/perf.json" \
+		--record "$T/perf.ovl" >/dev/null 2>&1
+	perf script -i "$T/perf.data" -F comm,pid,cpu,time,ip,sym 2>/dev/null |
+		tests/perf_stages.py "$T/stages" "$T/perf.ovl" >"$T/shares"
 	compare=$(tests/perf_compare.py "$T/perf.json" "$T/shares")
 	ok $? "every stage above 3 % is within 3 points of perf's" "$compare"
 	printf '%s\n' "$compare" | sed 's/^/# /'

@@ -7,7 +7,7 @@ usage: perf_compare.py DOCUMENT SHARES. Prints every stage above 3 %; exit 1 if 
 import json
 import sys
 
-APART = {"samples", "user", "none", "application", "user_other", "user_daemon", "user_proxy", "softirq_other",
+APART = {"user", "none", "application", "user_other", "user_daemon", "user_proxy", "softirq_other",
          "irq_other", "kernel_other", "unclassified"}
 
 
