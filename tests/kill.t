@@ -22,7 +22,8 @@ state() {
 	ls /run/netns
 	lsns -t net -n -o NS 2>/dev/null | sort
 	ip -o link | sed 's/: <.*//'
-	cat /proc/sys/net/core/netdev_max_backlog /proc/sys/kernel/bpf_stats_enabled /proc/sys/net/ipv4/tcp_congestion_control
+	cat /proc/sys/net/core/netdev_max_backlog /proc/sys/kernel/bpf_stats_enabled
+	cat /proc/sys/net/ipv4/tcp_congestion_control
 }
 settled() {
 	local i

@@ -9,8 +9,8 @@ NS=ovlt$$-scr
 ip netns add "$NS" || skip_all "cannot make a namespace"
 at_exit "ip netns del $NS"
 ip -n "$NS" link set lo up
-S="tmux -L ovlt$$ -f /dev/null"
-at_exit "$S kill-server"
+SERVERS=0
+export TMUX_TMPDIR=$T
 
 # screen COLS ROWS ENV… -- ARGS…: run on a terminal of this size; its exit code goes to $T/rc
 screen() {
@@ -19,7 +19,9 @@ screen() {
 	while [ "$1" != -- ]; do envs+=("$1") && shift; done
 	shift
 	rm -f "$T/rc"
-	$S kill-server 2>/dev/null
+	SERVERS=$((SERVERS + 1)) # a server of its own each time: one that is ending refuses sessions
+	S="tmux -L ovlt$$-$SERVERS -f /dev/null"
+	at_exit "$S kill-server"
 	$S new-session -d -x "$cols" -y "$rows" \
 		"env ${envs[*]} $OVLTRACE --netns $NS --iface lo $* 2>$T/err; echo \$? >$T/rc; sleep 30"
 }

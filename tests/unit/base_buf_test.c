@@ -27,7 +27,8 @@ static void test_err(void)
 {
 	struct ovl_err err = OVL_ERR_INIT;
 
-	is_int(ovl_err_set(&err, OVL_EXIT_INPUT, -ENOENT, "no %s", "file"), -ENOENT, "rc comes back");
+	is_int(ovl_err_set(&err, OVL_EXIT_INPUT, -ENOENT, "no %s", "file"), -ENOENT,
+	       "rc comes back");
 	is_str(err.text, "no file", "the sentence is kept");
 	is_int(err.exit, OVL_EXIT_INPUT, "the exit code is kept");
 	is_int(ovl_err_set(NULL, OVL_EXIT_INPUT, -EIO, "x"), -EIO, "no error wanted: fine");

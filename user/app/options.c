@@ -255,8 +255,7 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 	char shorts[2 + OPT_COUNT_OF * 3] = ":";
 	int c, rc;
 
-	*out = (struct ovl_options){
-		.for_s = NAN, .interval_s = NAN, .streams = 1};
+	*out = (struct ovl_options){.for_s = NAN, .interval_s = NAN, .streams = 1};
 	for (int i = 0; i < OPT_COUNT_OF; i++) {
 		longs[i] = (struct option){rows[i].name, rows[i].arg, NULL, 1000 + i};
 		if (rows[i].ch) {

@@ -46,7 +46,7 @@ int ovl_quiet_cpus(int *sender, int *receiver, double *idle_cpus, struct ovl_err
 	}
 	if (*receiver < 0)
 		*receiver = *sender;
-	if (*receiver < *sender) { /* a stable order, so that runs can be compared */
+	if (*sender < *receiver) { /* a stable order, so that runs can be compared */
 		int swap = *sender;
 
 		*sender = *receiver;

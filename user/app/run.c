@@ -12,9 +12,10 @@
 #include "app/scene.h"
 #include "app/session.h"
 
-#define CALIBRATE_NS  200000000
-#define SAMPLE_HZ     997   /* off any round rate that timers run at */
-#define SAMPLE_BUDGET 0.013 /* of a busy CPU, for the sampler; the rest of 2 % is left to the reading */
+#define CALIBRATE_NS 200000000
+#define SAMPLE_HZ    997 /* off any round rate that timers run at */
+#define SAMPLE_BUDGET \
+	0.013 /* of a busy CPU, for the sampler; the rest of 2 % is left to the reading */
 
 int ovl_signals_open(void)
 {

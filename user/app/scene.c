@@ -118,7 +118,8 @@ static int load_through_lab(struct ovl_scene *s, const struct ovl_options *o, st
 	s->load.cpu_sender = s->lab.cpu_sender;
 	s->load.cpu_receiver = s->lab.cpu_receiver;
 	/* the routes of a lab bound one stream, those of a twin as many as it was made for */
-	s->load.max_frames = o->window_bytes || s->lab.twin || o->streams == 1 ? 0 : s->lab.max_frames;
+	s->load.max_frames =
+		o->window_bytes || s->lab.twin || o->streams == 1 ? 0 : s->lab.max_frames;
 	return add_ends(s, err);
 }
 

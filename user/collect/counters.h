@@ -21,8 +21,8 @@ int ovl_counters_begin(struct ovl_counters *c, struct ovl_err *err);
  * differences; what was read is the beginning of the next interval. Only counters that moved are listed;
  * CPUs and links always.
  */
-int ovl_counters_end(struct ovl_counters *c, const struct ovl_facts *facts, struct ovl_sample *sample,
-		     struct ovl_err *err);
+int ovl_counters_end(struct ovl_counters *c, const struct ovl_facts *facts,
+		     struct ovl_sample *sample, struct ovl_err *err);
 void ovl_counters_close(struct ovl_counters *c);
 
 #endif

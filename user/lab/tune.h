@@ -16,7 +16,10 @@
 int ovl_tune_sysctls(bool node, struct ovl_err *err);
 /** Steer all received packets of all devices of the calling thread's namespace to one CPU. */
 int ovl_tune_rps(int cpu, struct ovl_err *err);
-/** Fill in the CPUs: both 0 means the first two online ones, the receiver (which usually limits) on the first. -EINVAL if one is not online. */
+/**
+ * Fill in the CPUs: both 0 means the first two online ones, the receiver (which usually limits) on the
+ * first. -EINVAL if one is not online.
+ */
 int ovl_tune_cpus(int *cpu_sender, int *cpu_receiver, struct ovl_err *err);
 /**
  * Bound on wire frames in flight: 0.8 × net.core.netdev_max_backlog, the length of the one queue

@@ -40,10 +40,25 @@ static int by_cpu(const void *a, const void *b)
 	return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
 }
 
-static int add_cpu(const struct ovl_cpu_state *cpu, const struct ovl_cpu_acc *a,
-		   struct totals *total, struct ovl_cpu_model *out)
+/* Share a CPU's busy time out to its stages. */
+static void add_stages(const struct ovl_cpu_acc *a, struct totals *total)
 {
 	uint64_t ns[OVL_STAGE_COUNT], busy = ovl_state_busy_ns(&a->lane);
+
+	/* busy time that no sample hit has no stage */
+	if (ovl_ledger_share(busy, a->n_stage, OVL_STAGE_COUNT, ns) != busy)
+		ns[OVL_STAGE_UNCLASSIFIED] = busy;
+	for (int i = 0; i < OVL_STAGE_COUNT; i++) {
+		total->ns[i] += ns[i];
+		total->n[i] += a->n_stage[i];
+		total->samples += a->n_stage[i];
+	}
+}
+
+static int add_cpu(const struct ovl_cpu_state *cpu, const struct ovl_cpu_acc *a,
+		   struct ovl_cpu_model *out)
+{
+	uint64_t busy = ovl_state_busy_ns(&a->lane);
 	uint64_t n = sum_of(a->n_stage, OVL_STAGE_COUNT);
 	uint64_t idle = a->lane.idle_ns < a->lane.wall_ns ? a->lane.idle_ns : a->lane.wall_ns;
 	double wall = (double)a->lane.wall_ns;
@@ -55,14 +70,6 @@ static int add_cpu(const struct ovl_cpu_state *cpu, const struct ovl_cpu_acc *a,
 	out->busy_ns += busy;
 	out->idle_ns += idle;
 	out->steal_ns += a->lane.wall_ns - idle - busy;
-	/* busy time that no sample hit has no stage */
-	if (ovl_ledger_share(busy, a->n_stage, OVL_STAGE_COUNT, ns) != busy)
-		ns[OVL_STAGE_UNCLASSIFIED] = busy;
-	for (int i = 0; i < OVL_STAGE_COUNT; i++) {
-		total->ns[i] += ns[i];
-		total->n[i] += a->n_stage[i];
-	}
-	total->samples += n;
 	load->cpu = cpu->cpu;
 	load->busy_ratio = wall > 0 ? (double)busy / wall : NAN;
 	load->steal_ratio = wall > 0 ? (double)(a->lane.wall_ns - idle - busy) / wall : NAN;
@@ -133,25 +140,76 @@ static int by_ns(const void *a, const void *b)
 
 	if (x->ns != y->ns)
 		return x->ns < y->ns ? 1 : -1;
+	if (x->underlay_ns_per_kib != y->underlay_ns_per_kib && !isnan(x->underlay_ns_per_kib))
+		return x->underlay_ns_per_kib < y->underlay_ns_per_kib ? 1 : -1;
 	return x->stage < y->stage ? -1 : x->stage > y->stage;
 }
 
-static int add_stage(const struct ovl_model_state *state, const struct totals *total, int stage,
-		     double payload_bytes, struct ovl_cpu_model *out)
+/* What the stages are set against: the main phase, and the underlay beside it. */
+struct sums {
+	struct totals main, underlay;
+	double main_bytes, underlay_bytes; /* NAN: unknown, not measured */
+};
+
+static double per_kib(uint64_t ns, double bytes)
+{
+	return bytes > 0 ? (double)ns * 1024 / bytes : NAN;
+}
+
+static int add_stage(const struct ovl_model_state *state, const struct sums *sums, int stage,
+		     struct ovl_cpu_model *out)
 {
 	struct ovl_stage_time *t = ovl_vec_push(&out->stages);
 
 	if (!t)
 		return -ENOMEM;
 	t->stage = (uint8_t)stage;
-	t->ns = total->ns[stage];
-	t->samples = total->n[stage];
+	t->ns = sums->main.ns[stage];
+	t->samples = sums->main.n[stage];
 	t->share_ratio = out->busy_ns ? (double)t->ns / (double)out->busy_ns : NAN;
-	t->stderr_ratio = share_error(state, stage, t->share_ratio, total->samples);
-	t->ns_per_kib = payload_bytes > 0 ? (double)t->ns * 1024 / payload_bytes : NAN;
+	t->stderr_ratio = share_error(state, stage, t->share_ratio, sums->main.samples);
+	t->ns_per_kib = per_kib(t->ns, sums->main_bytes);
+	t->underlay_ns_per_kib = per_kib(sums->underlay.ns[stage], sums->underlay_bytes);
 	if (ovl_ledger_share(t->ns, state->work[stage], OVL_WORK_COUNT, t->work_ns) != t->ns)
 		t->work_ns[OVL_WORK_OTHER] = t->ns;
 	return 0;
+}
+
+static int add_all_stages(const struct ovl_model_state *state, const struct sums *sums,
+			  struct ovl_cpu_model *out)
+{
+	for (int i = 0; i < OVL_STAGE_COUNT; i++) {
+		int rc = 0;
+
+		if (sums->main.ns[i] || sums->main.n[i] || sums->underlay.ns[i] ||
+		    sums->underlay.n[i])
+			rc = add_stage(state, sums, i, out);
+		if (rc)
+			return rc;
+	}
+	if (out->stages.n)
+		qsort(out->stages.v, out->stages.n, sizeof(*out->stages.v), by_ns);
+	return 0;
+}
+
+/* The underlay's slices, where it was measured: its bytes arrived and the CPUs' clocks were read. */
+static void add_underlay(const struct ovl_model_state *state, const struct ovl_facts *facts,
+			 struct sums *sums)
+{
+	uint64_t bytes = state->path[OVL_PHASE_UNDERLAY].conn.bytes;
+	bool clock = false;
+
+	sums->underlay_bytes = NAN;
+	if (!facts->load.valid || !facts->load.has_underlay || !bytes)
+		return;
+	ovl_vec_each(cpu, &state->cpus) {
+		if (!cpu->phase[OVL_PHASE_UNDERLAY].lane.wall_ns)
+			continue;
+		add_stages(&cpu->phase[OVL_PHASE_UNDERLAY], &sums->underlay);
+		clock = true;
+	}
+	if (clock)
+		sums->underlay_bytes = (double)bytes;
 }
 
 int ovl_cpu_build(const struct ovl_model_state *state, const struct ovl_facts *facts,
@@ -159,8 +217,8 @@ int ovl_cpu_build(const struct ovl_model_state *state, const struct ovl_facts *f
 {
 	struct ovl_cpu_model fresh = {.unclassified_ratio = NAN};
 	enum ovl_phase main = ovl_state_main(facts);
-	struct totals total = {0};
-	int rc = 0;
+	struct sums sums = {.main_bytes = payload_bytes};
+	int rc;
 
 	fresh.stages.v = out->stages.v;
 	fresh.stages.cap = out->stages.cap;
@@ -170,27 +228,25 @@ int ovl_cpu_build(const struct ovl_model_state *state, const struct ovl_facts *f
 	ovl_vec_each(cpu, &state->cpus) {
 		if (!cpu->phase[main].lane.wall_ns)
 			continue;
-		rc = add_cpu(cpu, &cpu->phase[main], &total, out);
+		add_stages(&cpu->phase[main], &sums.main);
+		rc = add_cpu(cpu, &cpu->phase[main], out);
 		if (rc)
 			return rc;
 	}
-	out->samples = total.samples;
-	out->valid = facts->sample_hz || total.samples;
+	out->samples = sums.main.samples;
+	out->valid = facts->sample_hz || sums.main.samples;
 	if (out->per_cpu.n)
 		qsort(out->per_cpu.v, out->per_cpu.n, sizeof(*out->per_cpu.v), by_cpu);
 	if (!out->valid)
 		return 0;
-	for (int i = 0; i < OVL_STAGE_COUNT && !rc; i++)
-		if (total.ns[i] || total.n[i])
-			rc = add_stage(state, &total, i, payload_bytes, out);
+	add_underlay(state, facts, &sums);
+	rc = add_all_stages(state, &sums, out);
 	if (rc)
 		return rc;
-	if (out->stages.n)
-		qsort(out->stages.v, out->stages.n, sizeof(*out->stages.v), by_ns);
 	fill_symbols(state, out);
 	if (out->busy_ns)
 		out->unclassified_ratio =
-			(double)total.ns[OVL_STAGE_UNCLASSIFIED] / (double)out->busy_ns;
+			(double)sums.main.ns[OVL_STAGE_UNCLASSIFIED] / (double)out->busy_ns;
 	return 0;
 }
 

@@ -6,7 +6,8 @@
 #include "model/state.h"
 
 /**
- * Fill *out (its vectors are reused) from the main phase of all CPUs. payload_bytes: what the time is
+ * Fill *out (its vectors are reused) from the main phase of all CPUs, and beside it what each stage
+ * cost over the underlay, where its slices were measured. payload_bytes: what the main phase's time is
  * set against; NAN: unknown. 0 or -ENOMEM.
  */
 int ovl_cpu_build(const struct ovl_model_state *state, const struct ovl_facts *facts,

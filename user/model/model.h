@@ -24,7 +24,10 @@ struct ovl_symbol_time {
 	uint64_t ns;
 };
 
-/** CPU time of one stage over the whole run, all CPUs (with load: overlay phase only). */
+/**
+ * CPU time of one stage over the whole run, all CPUs (with load: overlay phase only, all 0 for a stage
+ * that only the underlay had).
+ */
 struct ovl_stage_time {
 	uint8_t stage;
 	uint64_t ns;
@@ -32,6 +35,8 @@ struct ovl_stage_time {
 	double share_ratio;  /* of busy time */
 	double stderr_ratio; /* one standard error of share_ratio */
 	double ns_per_kib;   /* per KiB of payload; NAN without a byte count */
+	/* the same over the underlay; 0: measured, but no sample; NAN (in all stages): not measured */
+	double underlay_ns_per_kib;
 	uint64_t work_ns[OVL_WORK_COUNT];
 	uint32_t n_symbols;
 	struct ovl_symbol_time symbols[OVL_TOP_SYMBOLS];
@@ -48,7 +53,7 @@ struct ovl_cpu_model {
 	uint64_t wall_ns, busy_ns, idle_ns, steal_ns; /* summed over CPUs */
 	double unclassified_ratio;		      /* of busy time */
 	uint64_t samples;			      /* busy ones */
-	OVL_VEC(struct ovl_stage_time) stages;	      /* largest first */
+	OVL_VEC(struct ovl_stage_time) stages; /* largest first, those of the underlay alone last */
 	OVL_VEC(struct ovl_cpu_load) per_cpu;
 };
 
