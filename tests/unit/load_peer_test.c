@@ -1,115 +1,11 @@
-/* `ovltrace peer` and strangers: remote counts, hostile clients, foreign servers, busy, vanishing. */
-#include "tap.h"
+/* `ovltrace peer`: remote counts, one session at a time, hostile clients, vanishing. */
+#include "peer_kit.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/tcp.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "load/load.h"
 #include "load/wire.h"
-
-struct peer {
-	pthread_t thread;
-	int stop_fd, rc;
-	uint16_t port;
-	const char *bind;
-	pthread_barrier_t ready;
-	struct ovl_err err;
-};
-
-static void sleep_ms(long ms)
-{
-	const struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-	nanosleep(&ts, NULL);
-}
-
-/* A listening socket on a free loopback port; *port gets it. */
-static int listen_loopback(uint16_t *port)
-{
-	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(sa);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (bind(fd, (struct sockaddr *)&sa, len) || listen(fd, 16) ||
-	    getsockname(fd, (struct sockaddr *)&sa, &len))
-		abort();
-	*port = ntohs(sa.sin_port);
-	return fd;
-}
-
-static uint16_t free_port(void)
-{
-	uint16_t port;
-
-	close(listen_loopback(&port));
-	return port;
-}
-
-static void peer_ready(void *arg, uint16_t port)
-{
-	struct peer *p = arg;
-
-	if (port != p->port)
-		abort();
-	pthread_barrier_wait(&p->ready);
-}
-
-static void *peer_main(void *arg)
-{
-	struct peer *p = arg;
-	const struct ovl_peer_spec spec = {.bind = p->bind,
-					   .port = p->port,
-					   .stop_fd = p->stop_fd,
-					   .ready = peer_ready,
-					   .arg = p};
-
-	p->rc = ovl_peer_serve(&spec, &p->err);
-	return NULL;
-}
-
-static void peer_start(struct peer *p)
-{
-	p->port = free_port();
-	p->stop_fd = eventfd(0, EFD_CLOEXEC);
-	p->err = OVL_ERR_INIT;
-	pthread_barrier_init(&p->ready, NULL, 2);
-	pthread_create(&p->thread, NULL, peer_main, p);
-	pthread_barrier_wait(&p->ready);
-}
-
-static void peer_stop(struct peer *p)
-{
-	eventfd_write(p->stop_fd, 1);
-	pthread_join(p->thread, NULL);
-	pthread_barrier_destroy(&p->ready);
-	close(p->stop_fd);
-}
-
-static struct ovl_load_spec remote_spec(uint16_t port, uint32_t streams, bool both)
-{
-	struct ovl_load_spec spec = {.remote = true,
-				     .port = port,
-				     .streams = streams,
-				     .cpu_sender = -1,
-				     .cpu_receiver = -1,
-				     .connect_timeout_ms = 700};
-
-	for (int i = both ? 0 : 1; i < OVL_LOAD_PATHS; i++) {
-		spec.path[i] = (struct ovl_load_path_spec){
-			.used = true, .client_netns_fd = -1, .server_netns_fd = -1};
-		strcpy(spec.path[i].addr, "127.0.0.1");
-	}
-	return spec;
-}
 
 /* A short run; true if bytes came through. */
 static bool works(uint16_t port)
@@ -168,18 +64,6 @@ static void test_remote(struct peer *p, uint32_t streams)
 	ovl_load_read(load, OVL_LOAD_UNDERLAY, &c, NULL);
 	is_int(c.bytes, 0, "nothing on the path that was not selected");
 	is_int(ovl_load_tids(load, false, &(pid_t){0}, 1), 0, "no receiving thread here");
-	ovl_load_stop(load);
-}
-
-static void refused(const struct ovl_load_spec *spec, const char *word)
-{
-	struct ovl_err err = OVL_ERR_INIT;
-	uint64_t t = ovl_clock_ns();
-	struct ovl_load *load = ovl_load_start(spec, &err);
-
-	t = ovl_clock_ns() - t;
-	ok(!load && err.exit == OVL_EXIT_PEER && strstr(err.text, word) && t < 1500000000ull, "%s",
-	   err.text);
 	ovl_load_stop(load);
 }
 
@@ -355,146 +239,6 @@ static void test_slow(struct peer *p)
 		close(crowd[i]);
 }
 
-/* A server that is not ours: sends `first` at once (or nothing), then `second` after some input. */
-struct stranger {
-	int listen_fd;
-	const char *first, *second;
-	size_t first_n, second_n;
-	bool hang_up;
-};
-
-static void stranger_serve(const struct stranger *s, int fd)
-{
-	char buf[1024];
-
-	if (s->first_n)
-		send(fd, s->first, s->first_n, MSG_NOSIGNAL);
-	/* the cookie, perhaps parts of the parameters */
-	for (int i = 0; !s->hang_up && recv(fd, buf, sizeof(buf), 0) > 0; i++) {
-		if (i == 1 && s->second_n)
-			send(fd, s->second, s->second_n, MSG_NOSIGNAL);
-	}
-	close(fd);
-}
-
-static void *stranger_main(void *arg)
-{
-	const struct stranger *s = arg;
-	int fd;
-
-	while ((fd = accept(s->listen_fd, NULL, NULL)) >= 0)
-		stranger_serve(s, fd);
-	return NULL;
-}
-
-static void meet(struct stranger s, const char *word)
-{
-	struct ovl_load_spec spec;
-	pthread_t thread;
-	uint16_t port;
-
-	s.listen_fd = listen_loopback(&port);
-	pthread_create(&thread, NULL, stranger_main, &s);
-	spec = remote_spec(port, 1, false);
-	refused(&spec, word);
-	shutdown(s.listen_fd, SHUT_RDWR); /* ends accept */
-	pthread_join(thread, NULL);
-	close(s.listen_fd);
-}
-
-static void test_strangers(void)
-{
-	struct ovl_load_spec spec = remote_spec(free_port(), 1, false);
-	struct stranger s = {0};
-
-	refused(&spec, "ovltrace peer --port");
-	strcpy(spec.path[1].addr, "no.such.name.invalid");
-	refused(&spec, "cannot find the address");
-	meet(s, "says nothing");
-	s.hang_up = true;
-	meet(s, "closed the connection");
-	s = (struct stranger){.first = "HTTP/1.1 400 Bad Request\r\n", .first_n = 26};
-	meet(s, "0x48");
-	meet((struct stranger){.first = "\xff", .first_n = 1, .hang_up = true}, "busy");
-	s = (struct stranger){.first = "\t", .first_n = 1, .second = "\n", .second_n = 1};
-	meet(s, "iperf3 server");
-	s.second = "\x40\xff\xff\xff\xff";
-	s.second_n = 5;
-	meet(s, "another protocol");
-	s.second = "\x40\0\0\0\2{}";
-	s.second_n = 7;
-	meet(s, "another protocol");
-	s.second = "\x40\0\0\0\x20{}";
-	s.second_n = 7;
-	meet(s, "says nothing");
-}
-
-/* Connections that are not answered at all: the queue of a server that does not accept is full. */
-static void test_no_answer(void)
-{
-	uint16_t port;
-	int fd = listen_loopback(&port), waiting[3];
-	struct ovl_load_spec spec;
-
-	listen(fd, 0);
-	for (int i = 0; i < 3; i++) {
-		const struct sockaddr_in sa = {.sin_family = AF_INET,
-					       .sin_port = htons(port),
-					       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-
-		waiting[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		if (connect(waiting[i], (const struct sockaddr *)&sa, sizeof(sa)) &&
-		    errno != EINPROGRESS)
-			abort();
-	}
-	spec = remote_spec(port, 1, false);
-	refused(&spec, "no answer within 700 ms");
-	for (int i = 0; i < 3; i++)
-		close(waiting[i]);
-	close(fd);
-}
-
-static void *garbage_main(void *arg)
-{
-	static const char hello[] = "@\0\0\0\"{\"instance\":\"a\",\"version\":\"1.0.0\"}";
-	int listen_fd = *(int *)arg, fd = accept(listen_fd, NULL, NULL);
-	char buf[1024];
-
-	if (recv(fd, buf, OVL_WIRE_COOKIE_BYTES, MSG_WAITALL) > 0)
-		send(fd, hello, sizeof(hello) - 1, MSG_NOSIGNAL);
-	sleep_ms(50);
-	memset(buf, 'x', sizeof(buf));
-	send(fd, buf, sizeof(buf), MSG_NOSIGNAL);
-	sleep_ms(100);
-	close(fd);
-	return NULL;
-}
-
-static void test_garbage_reports(void)
-{
-	struct ovl_err err = OVL_ERR_INIT;
-	struct ovl_load_counts counts;
-	struct ovl_load_spec spec;
-	struct ovl_load *load;
-	pthread_t thread;
-	uint16_t port;
-	int fd = listen_loopback(&port);
-
-	pthread_create(&thread, NULL, garbage_main, &fd);
-	spec = remote_spec(port, 1, false);
-	load = ovl_load_start(&spec, &err);
-	ok(load != NULL, "a stranger that says hello well (%s)", err.text);
-	sleep_ms(100);
-	if (load) {
-		is_int(ovl_load_read(load, OVL_LOAD_OVERLAY, &counts, &err), -EPIPE,
-		       "but reports nonsense");
-		ok(strstr(err.text, "not a report") != NULL, "%s", err.text);
-	}
-	ovl_load_stop(load);
-	pthread_join(thread, NULL);
-	close(fd);
-}
-
 static void test_vanish(void)
 {
 	struct ovl_err err = OVL_ERR_INIT;
@@ -560,9 +304,6 @@ int main(void)
 	test_slow(&p);
 	peer_stop(&p);
 	is_int(p.rc, 0, "the peer ends when it is told to");
-	test_strangers();
-	test_no_answer();
-	test_garbage_reports();
 	test_vanish();
 	return tap_done();
 }

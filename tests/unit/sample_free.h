@@ -43,6 +43,10 @@ static inline void sample_huge(struct ovl_facts *f, struct ovl_model *m)
 		sum += t->bps;
 	}
 	w->unexplained_bps = llround(w->underlay_bps) - llround(w->overlay_bps) - sum;
+	ovl_vec_each(t, &m->cpu.stages) {
+		t->ns_per_kib *= 1e6;
+		t->underlay_ns_per_kib *= 1e6;
+	}
 	m->drops_ps = 1e12;
 	m->retransmits_ps = 1e15;
 	m->self.cpu_ratio = 12.5;

@@ -82,6 +82,7 @@ static inline void sample_stage(struct ovl_model *m, int stage, double share, co
 	t->share_ratio = share;
 	t->stderr_ratio = sqrt(share * (1 - share) / (double)m->cpu.samples);
 	t->ns_per_kib = share * 1600;
+	t->underlay_ns_per_kib = NAN;
 	t->work_ns[OVL_WORK_COPY] = t->ns / 2;
 	t->work_ns[OVL_WORK_OTHER] = t->ns - t->ns / 2;
 	t->n_symbols = 1;
@@ -118,6 +119,29 @@ static inline void sample_cpu(struct ovl_model *m)
 	*cpu = (struct ovl_cpu_load){0, 0.97, 0.541, 0, OVL_STAGE_GSO};
 	cpu = ovl_vec_push(&m->cpu.per_cpu);
 	*cpu = (struct ovl_cpu_load){1, 0.61, 0.402, 0.012, OVL_STAGE_GRO};
+}
+
+/** What the stages cost over the underlay: some nothing, and one stage that the overlay lacks. */
+static inline void sample_underlay(struct ovl_model *m)
+{
+	static const double ns_per_kib[OVL_STAGE_COUNT] = {
+		[OVL_STAGE_GRO] = 12.6,
+		[OVL_STAGE_COPY_TO_USER] = 201.4,
+		[OVL_STAGE_COPY_FROM_USER] = 190.9,
+		[OVL_STAGE_TCP_RX] = 118.2,
+		[OVL_STAGE_TCP_TX] = 88.1,
+		[OVL_STAGE_IP] = 30.2,
+		[OVL_STAGE_VETH] = 15.9,
+		[OVL_STAGE_NETFILTER] = 10.1,
+		[OVL_STAGE_WAKEUP] = 18,
+		[OVL_STAGE_SOFTIRQ_OTHER] = 8,
+		[OVL_STAGE_QDISC] = 4.2,
+	};
+	struct ovl_stage_time *qdisc = ovl_vec_push(&m->cpu.stages);
+
+	qdisc->stage = OVL_STAGE_QDISC;
+	ovl_vec_each(t, &m->cpu.stages)
+		t->underlay_ns_per_kib = ns_per_kib[t->stage];
 }
 
 static inline void sample_term(struct ovl_model *m, const char *key, const char *label, int64_t bps,
@@ -258,6 +282,7 @@ static inline void sample_model(struct ovl_model *m, bool load)
 	m->load.pairs = 6;
 	sample_load_path(&m->load.underlay, 9411234567.4, 180000);
 	sample_load_path(&m->load.overlay, 6351000000.2, 310000);
+	sample_underlay(m);
 	sample_waterfall(m);
 }
 

@@ -69,138 +69,159 @@ static ovl_json parse(struct ovl_buf *b)
 	"duration_ns interval_ns load traffic verdict waterfall cpu paths copies segmentation " \
 	"latency drops counters flows findings self"
 
+/** Members by group, to their leaves. */
+static const char *const about_members[] = {
+	"tool.version",
+	"tool.libbpf",
+	"host.kernel",
+	"host.arch",
+	"host.cpus",
+	"host.nodename",
+	"config.iface",
+	"iface.name",
+	"iface.netns",
+	"iface.kind",
+	"iface.ifindex",
+	"iface.mtu",
+	"iface.underlay.name",
+	"iface.underlay.mtu",
+	"iface.vxlan.vni",
+	"iface.vxlan.port",
+	"iface.vxlan.local",
+	"iface.vxlan.dev",
+	"iface.features.tx-checksum-ip-generic",
+};
+static const char *const load_members[] = {
+	"load.kind",
+	"load.peer_kind",
+	"load.streams",
+	"load.congestion",
+	"load.cpus.sender",
+	"load.cpus.receiver",
+	"load.overlay.goodput_bps",
+	"load.overlay.bytes",
+	"load.overlay.retransmits",
+	"load.overlay.rtt_ns.p50",
+	"load.overlay.rtt_ns.p90",
+	"load.overlay.rtt_ns.p99",
+	"load.overlay.rtt_ns.max",
+	"load.overlay.latency_idle_ns",
+	"load.overlay.cpu_ns_per_kib.sender",
+	"load.overlay.cpu_ns_per_kib.receiver",
+	"load.underlay.goodput_bps",
+	"load.disturbed",
+	"traffic.rx.bytes",
+	"traffic.rx.pkts",
+	"traffic.rx.bps",
+	"traffic.tx.bytes",
+	"traffic.segs",
+	"verdict.limit",
+	"verdict.side",
+	"verdict.confidence_ratio",
+	"verdict.sentence",
+	"verdict.evidence.0.key",
+	"verdict.evidence.0.value",
+	"verdict.evidence.0.unit",
+};
+static const char *const waterfall_members[] = {
+	"waterfall.underlay_bps",
+	"waterfall.overlay_bps",
+	"waterfall.basis",
+	"waterfall.lane",
+	"waterfall.lane_purity_ratio",
+	"waterfall.ledger_error_ratio",
+	"waterfall.unexplained_bps",
+	"waterfall.terms.0.key",
+	"waterfall.terms.0.label",
+	"waterfall.terms.0.bps",
+	"waterfall.terms.0.stderr_bps",
+	"waterfall.terms.0.if_removed_bps",
+	"waterfall.terms.0.basis",
+	"waterfall.runners_up",
+};
+static const char *const cpu_members[] = {
+	"cpu.wall_ns",
+	"cpu.busy_ns",
+	"cpu.idle_ns",
+	"cpu.steal_ns",
+	"cpu.unclassified_ratio",
+	"cpu.samples",
+	"cpu.hz",
+	"cpu.stages.0.key",
+	"cpu.stages.0.side",
+	"cpu.stages.0.iface",
+	"cpu.stages.0.netns",
+	"cpu.stages.0.dir",
+	"cpu.stages.0.ns",
+	"cpu.stages.0.share_ratio",
+	"cpu.stages.0.stderr_ratio",
+	"cpu.stages.0.ns_per_kib",
+	"cpu.stages.0.underlay_ns_per_kib",
+	"cpu.stages.0.work.copy",
+	"cpu.stages.0.work.checksum",
+	"cpu.stages.0.work.alloc",
+	"cpu.stages.0.work.lookup",
+	"cpu.stages.0.work.lock",
+	"cpu.stages.0.work.other",
+	"cpu.stages.0.symbols.0.name",
+	"cpu.stages.0.symbols.0.ns",
+	"cpu.per_cpu.0.cpu",
+	"cpu.per_cpu.0.busy_ratio",
+	"cpu.per_cpu.0.softirq_ratio",
+	"cpu.per_cpu.0.steal_ratio",
+	"cpu.per_cpu.0.top_stage",
+	"cpu.softirq_handoffs_per_pkt",
+};
+static const char *const count_members[] = {
+	"drops.0.reason",
+	"drops.0.stage",
+	"drops.0.iface",
+	"drops.0.netns",
+	"drops.0.symbol",
+	"drops.0.pkts",
+	"drops.0.segs",
+	"drops.0.benign",
+	"counters.0.netns",
+	"counters.0.group",
+	"counters.0.name",
+	"counters.0.delta",
+	"self.cpu_ratio",
+	"self.effect_ratio",
+	"self.probes.attached",
+	"self.probes.missing",
+	"self.probes.tracepoint",
+	"self.probes.fentry",
+	"self.probes.kprobe",
+	"self.probes.sampler",
+	"self.missing.0.hook",
+	"self.missing.0.reason",
+	"self.missing.0.lost",
+	"self.lost.ring",
+	"self.lost.map",
+	"self.lost.stack",
+	"self.lost.window",
+	"self.lost.skb_span",
+	"exit.code",
+	"exit.reason",
+};
+
+#define test_group(o, members) test_each(o, members, sizeof(members) / sizeof((members)[0]))
+
+static void test_each(ovl_json o, const char *const *members, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		ok(has(o, members[i]), "member %s", members[i]);
+}
+
 static void test_members(ovl_json o)
 {
-	static const char *const members[] = {
-		"tool.version",
-		"tool.libbpf",
-		"host.kernel",
-		"host.arch",
-		"host.cpus",
-		"host.nodename",
-		"config.iface",
-		"iface.name",
-		"iface.netns",
-		"iface.kind",
-		"iface.ifindex",
-		"iface.mtu",
-		"iface.underlay.name",
-		"iface.underlay.mtu",
-		"iface.vxlan.vni",
-		"iface.vxlan.port",
-		"iface.vxlan.local",
-		"iface.vxlan.dev",
-		"iface.features.tx-checksum-ip-generic",
-		"load.kind",
-		"load.peer_kind",
-		"load.streams",
-		"load.congestion",
-		"load.cpus.sender",
-		"load.cpus.receiver",
-		"load.overlay.goodput_bps",
-		"load.overlay.bytes",
-		"load.overlay.retransmits",
-		"load.overlay.rtt_ns.p50",
-		"load.overlay.rtt_ns.p90",
-		"load.overlay.rtt_ns.p99",
-		"load.overlay.rtt_ns.max",
-		"load.overlay.latency_idle_ns",
-		"load.overlay.cpu_ns_per_kib.sender",
-		"load.overlay.cpu_ns_per_kib.receiver",
-		"load.underlay.goodput_bps",
-		"load.disturbed",
-		"traffic.rx.bytes",
-		"traffic.rx.pkts",
-		"traffic.rx.bps",
-		"traffic.tx.bytes",
-		"traffic.segs",
-		"verdict.limit",
-		"verdict.side",
-		"verdict.confidence_ratio",
-		"verdict.sentence",
-		"verdict.evidence.0.key",
-		"verdict.evidence.0.value",
-		"verdict.evidence.0.unit",
-		"waterfall.underlay_bps",
-		"waterfall.overlay_bps",
-		"waterfall.basis",
-		"waterfall.lane",
-		"waterfall.lane_purity_ratio",
-		"waterfall.ledger_error_ratio",
-		"waterfall.unexplained_bps",
-		"waterfall.terms.0.key",
-		"waterfall.terms.0.label",
-		"waterfall.terms.0.bps",
-		"waterfall.terms.0.stderr_bps",
-		"waterfall.terms.0.if_removed_bps",
-		"waterfall.terms.0.basis",
-		"waterfall.runners_up",
-		"cpu.wall_ns",
-		"cpu.busy_ns",
-		"cpu.idle_ns",
-		"cpu.steal_ns",
-		"cpu.unclassified_ratio",
-		"cpu.samples",
-		"cpu.hz",
-		"cpu.stages.0.key",
-		"cpu.stages.0.side",
-		"cpu.stages.0.iface",
-		"cpu.stages.0.netns",
-		"cpu.stages.0.dir",
-		"cpu.stages.0.ns",
-		"cpu.stages.0.share_ratio",
-		"cpu.stages.0.stderr_ratio",
-		"cpu.stages.0.ns_per_kib",
-		"cpu.stages.0.work.copy",
-		"cpu.stages.0.work.checksum",
-		"cpu.stages.0.work.alloc",
-		"cpu.stages.0.work.lookup",
-		"cpu.stages.0.work.lock",
-		"cpu.stages.0.work.other",
-		"cpu.stages.0.symbols.0.name",
-		"cpu.stages.0.symbols.0.ns",
-		"cpu.per_cpu.0.cpu",
-		"cpu.per_cpu.0.busy_ratio",
-		"cpu.per_cpu.0.softirq_ratio",
-		"cpu.per_cpu.0.steal_ratio",
-		"cpu.per_cpu.0.top_stage",
-		"cpu.softirq_handoffs_per_pkt",
-		"drops.0.reason",
-		"drops.0.stage",
-		"drops.0.iface",
-		"drops.0.netns",
-		"drops.0.symbol",
-		"drops.0.pkts",
-		"drops.0.segs",
-		"drops.0.benign",
-		"counters.0.netns",
-		"counters.0.group",
-		"counters.0.name",
-		"counters.0.delta",
-		"self.cpu_ratio",
-		"self.effect_ratio",
-		"self.probes.attached",
-		"self.probes.missing",
-		"self.probes.tracepoint",
-		"self.probes.fentry",
-		"self.probes.kprobe",
-		"self.probes.sampler",
-		"self.missing.0.hook",
-		"self.missing.0.reason",
-		"self.missing.0.lost",
-		"self.lost.ring",
-		"self.lost.map",
-		"self.lost.stack",
-		"self.lost.window",
-		"self.lost.skb_span",
-		"exit.code",
-		"exit.reason",
-	};
-
 	is_str(keys(o), "schema tool host config iface " MODEL_KEYS " exit",
 	       "members of the document, in the contract's order");
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-		ok(has(o, members[i]), "member %s", members[i]);
+	test_group(o, about_members);
+	test_group(o, load_members);
+	test_group(o, waterfall_members);
+	test_group(o, cpu_members);
+	test_group(o, count_members);
 	is_str(json_object_get_string(get(o, "schema")), "ovltrace/1", "the schema");
 }
 
@@ -244,6 +265,40 @@ static void test_known(void)
 	ok(is_null(o, "load.overlay.cpu_ns_per_kib.receiver"), "NAN is null");
 	ok(is_null(o, "waterfall.terms.11.if_removed_bps"), "in a term too");
 	ok(is_null(o, "counters.1.netns"), "a counter of the machine has no namespace");
+	json_object_put(o);
+	sample_free(&f, &m);
+	ovl_buf_fini(&b);
+}
+
+/** The underlay's cost of a stage: its number, 0 when it had none, null when not measured. */
+static void test_underlay(void)
+{
+	struct ovl_facts f;
+	struct ovl_model m;
+	struct ovl_buf b = {0};
+	ovl_json o;
+
+	sample_facts(&f, true);
+	sample_model(&m, true);
+	ovl_json_document(&b, &f, &m, &done);
+	o = parse(&b);
+	ok(json_object_get_double(get(o, "cpu.stages.1.underlay_ns_per_kib")) == 12.6,
+	   "the underlay's cost of a stage");
+	ok(has(o, "cpu.stages.0.underlay_ns_per_kib") &&
+		   get(o, "cpu.stages.0.underlay_ns_per_kib") &&
+		   json_object_get_double(get(o, "cpu.stages.0.underlay_ns_per_kib")) == 0,
+	   "0 where it was measured to have none");
+	is_str(json_object_get_string(get(o, "cpu.stages.15.key")), "qdisc",
+	       "a stage of the underlay alone is listed");
+	is_int(json_object_get_int64(get(o, "cpu.stages.15.ns")), 0, "without overlay time");
+	json_object_put(o);
+	ovl_buf_clear(&b);
+	sample_free(&f, &m);
+	sample_facts(&f, false);
+	sample_model(&m, false);
+	ovl_json_document(&b, &f, &m, &done);
+	o = parse(&b);
+	ok(is_null(o, "cpu.stages.0.underlay_ns_per_kib"), "null without an underlay");
 	json_object_put(o);
 	sample_free(&f, &m);
 	ovl_buf_fini(&b);
@@ -386,6 +441,7 @@ static void test_numbers(void)
 int main(void)
 {
 	test_known();
+	test_underlay();
 	test_unknown();
 	test_names();
 	test_records();

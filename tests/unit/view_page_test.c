@@ -9,9 +9,9 @@
 
 #include <libgen.h>
 
-enum scenario { LOAD, NOLOAD, WARMUP, PAUSED, UNKNOWN, HUGE_VALUES, HELP, SCENARIOS };
-static const char *const scenario_names[] = {"load",	"noload", "warmup", "paused",
-					     "unknown", "huge",	  "help"};
+enum scenario { LOAD, NOLOAD, WARMUP, NOFALL, PAUSED, UNKNOWN, HUGE_VALUES, HELP, SCENARIOS };
+static const char *const scenario_names[] = {"load",   "noload",  "warmup", "nofall",
+					     "paused", "unknown", "huge",   "help"};
 
 struct sample {
 	struct ovl_facts f;
@@ -40,6 +40,10 @@ static void make_sample(struct sample *s, enum scenario scenario)
 		copy_str(s->m.waterfall.why_not, "warming up: pair 1 of 6");
 		s->m.load.valid = true;
 		sample_load_path(&s->m.load.overlay, 6e9, 310000);
+	}
+	if (scenario == NOFALL) { /* both paths were measured, but no lane explains them */
+		s->m.waterfall.valid = false;
+		copy_str(s->m.waterfall.why_not, "no CPU and no state of the connection limits it");
 	}
 	if (scenario == PAUSED) {
 		s->state.state = OVL_STATE_PAUSED;
@@ -223,6 +227,65 @@ static void test_laws(void)
 	ovl_buf_fini(&b);
 }
 
+/** What is new on any CPU stands under the waterfall, which shows one. */
+static void test_new(void)
+{
+	static const char words[] = "new over the overlay, all CPUs: segmentation";
+	struct sample s;
+	struct ovl_buf b = {0};
+
+	make_sample(&s, LOAD);
+	for (int i = 0; i < 20; i++) {
+		struct ovl_term *t = ovl_vec_push(&s.m.waterfall.terms);
+
+		t->bps = 100000000 - i;
+		t->stderr_bps = 1;
+	}
+	paint(&b, &s, 120, 36, true);
+	ok(strstr(ovl_buf_str(&b), words), "a full waterfall leaves it a line");
+	ok(strstr(ovl_buf_str(&b), "drawn for cpu0"), "and one for its lane");
+	paint(&b, &s, 80, 24, true);
+	ok(!strstr(ovl_buf_str(&b), words), "80x24 has none for it");
+	s.m.waterfall.terms.n = 3;
+	paint(&b, &s, 80, 24, true);
+	ok(strstr(ovl_buf_str(&b), words), "but with few rows it has");
+	s.m.waterfall.terms.n = 7;
+	paint(&b, &s, 80, 24, true);
+	ok(strstr(ovl_buf_str(&b), words) && strstr(ovl_buf_str(&b), "drawn for cpu0"),
+	   "with two free rows still");
+	ok(strstr(ovl_buf_str(&b), "(GSO) +340.8 ns/KiB\n"), "and ends where its line ends");
+	s.m.waterfall.terms.n = 8;
+	paint(&b, &s, 80, 24, true);
+	ok(!strstr(ovl_buf_str(&b), words) && strstr(ovl_buf_str(&b), "drawn for cpu0"),
+	   "the last free row is the lane's");
+	ovl_vec_each(t, &s.m.cpu.stages)
+		t->underlay_ns_per_kib = NAN;
+	paint(&b, &s, 120, 36, true);
+	ok(!strstr(ovl_buf_str(&b), "new over"), "without an underlay nothing is called new");
+	sample_free(&s.f, &s.m);
+	ovl_buf_fini(&b);
+}
+
+/** The underlay alone was measured so far: its costs are shown, and nothing is said of the overlay. */
+static void test_underlay_first(void)
+{
+	struct sample s;
+	struct ovl_buf b = {0};
+
+	make_sample(&s, NOFALL);
+	s.m.cpu.busy_ns = 0;
+	ovl_vec_each(t, &s.m.cpu.stages)
+		t->share_ratio = t->stderr_ratio = t->ns_per_kib = NAN;
+	ovl_plain_interval(&b, "12:04:31", &s.f, &s.m);
+	ok(!strstr(ovl_buf_str(&b), "busy time"), "no shares of busy time in a line of text");
+	paint(&b, &s, 80, 24, true);
+	ok(strstr(ovl_buf_str(&b), "copy to user                           -      -        -     "
+				   "201.4        -\n"),
+	   "on the screen dashes beside the underlay");
+	sample_free(&s.f, &s.m);
+	ovl_buf_fini(&b);
+}
+
 int main(void)
 {
 	for (enum scenario i = 0; i < SCENARIOS; i++) {
@@ -236,5 +299,7 @@ int main(void)
 		sample_free(&s.f, &s.m);
 	}
 	test_laws();
+	test_new();
+	test_underlay_first();
 	return tap_done();
 }

@@ -9,7 +9,8 @@
 
 #include "base/clock.h"
 
-#define SECOND_NS 1000000000ull
+#define SECOND_NS     1000000000ull
+#define FIRST_LOOK_NS 400000000ull /* a screen shows its first numbers after this */
 
 void ovl_plan_make(const struct ovl_options *o, bool underlay, bool until_quit,
 		   struct ovl_plan *plan)
@@ -258,12 +259,29 @@ static int run_load(struct ovl_session *s, struct ovl_err *err)
 	return rc;
 }
 
+/* A screen is not left empty for a whole interval: its first piece is shown early. */
+static int first_look(struct ovl_session *s, uint64_t start_ts_ns, struct ovl_err *err)
+{
+	int rc;
+
+	paint(s);
+	if (!s->out->screen || s->plan.interval_ns <= 2 * FIRST_LOOK_NS ||
+	    wait_until(s, start_ts_ns + FIRST_LOOK_NS))
+		return 0;
+	rc = take(s, OVL_PHASE_OBSERVE, 0, NULL, err);
+	if (!rc && ovl_model_build(s->state, &s->scene->facts, &s->model))
+		rc = ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
+	paint(s);
+	return rc;
+}
+
 static int run_observe(struct ovl_session *s, struct ovl_err *err)
 {
 	uint64_t edge = ovl_clock_ns();
 	int rc = ovl_collect_begin(s->collect, err);
 
-	paint(s);
+	if (!rc)
+		rc = first_look(s, edge, err);
 	for (uint32_t i = 0; !rc && (!s->plan.intervals || i < s->plan.intervals); i++) {
 		bool ended = wait_until(s, edge += s->plan.interval_ns);
 

@@ -8,6 +8,9 @@
 #include "base/str.h"
 #include "model/ledger.h"
 
+/* The busy clock counts in 10 ms: a share of less busy time than this says nothing. */
+#define SELF_BUSY_MIN_NS 100000000
+
 /* Sums over all CPUs. */
 struct totals {
 	uint64_t ns[OVL_STAGE_COUNT], n[OVL_STAGE_COUNT];
@@ -275,7 +278,7 @@ void ovl_cpu_self(const struct ovl_model_state *state, const struct ovl_facts *f
 	memcpy(out->lost_events, state->lost, sizeof(state->lost));
 	out->cpu_ratio = NAN;
 	out->cpu = c ? (int)c->cpu : -1;
-	if (!c || !c->busy_ns || !c->self_seen || c->user_unknown)
+	if (!c || c->busy_ns < SELF_BUSY_MIN_NS || !c->self_seen || c->user_unknown)
 		return;
 	ns = (double)c->user_ns;
 	for (int i = 0; i < OVL_PROG_COUNT; i++) {

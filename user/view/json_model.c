@@ -178,6 +178,7 @@ static void put_stage(ovl_json list, const struct ovl_stage_time *t)
 	ovl_json_number(stage, "share_ratio", t->share_ratio);
 	ovl_json_number(stage, "stderr_ratio", t->stderr_ratio);
 	ovl_json_number(stage, "ns_per_kib", t->ns_per_kib);
+	ovl_json_number(stage, "underlay_ns_per_kib", t->underlay_ns_per_kib);
 	work = ovl_json_object(stage, "work");
 	for (int i = 0; i < OVL_WORK_COUNT; i++)
 		ovl_json_u64(work, ovl_work_key((enum ovl_work)i), t->work_ns[i]);

@@ -103,7 +103,7 @@ void ovl_plain_interval(struct ovl_buf *out, const char *clock, const struct ovl
 		put_terms(&b, f, m);
 	else if (f->load.valid && *m->waterfall.why_not)
 		ovl_buf_printf(&b, "          %s\n", m->waterfall.why_not);
-	if (!m->waterfall.valid && m->cpu.valid && m->cpu.stages.n)
+	if (!m->waterfall.valid && m->cpu.valid && m->cpu.busy_ns)
 		put_shares(&b, m);
 	ovl_utf8_clean(out, ovl_buf_str(&b));
 	out->failed |= b.failed;

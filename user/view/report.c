@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "view/costs.h"
 #include "view/plain.h"
 #include "view/rows.h"
 #include "view/utf8.h"
@@ -106,16 +107,15 @@ static void put_row(struct ovl_buf *b, const struct ovl_rows *rows, const struct
 	const bool term = row->kind == OVL_ROW_TERM,
 		   counted = term || row->kind == OVL_ROW_GATHERED;
 	const char *sign = total ? "" : row->bps < 0 ? "+ " : "- ";
-	char label[OVL_UNITS_MAX + 64], rate[OVL_UNITS_MAX], s[OVL_UNITS_MAX];
+	char label[OVL_UNITS_MAX + 64], rate[OVL_WORDS_CHANGE], s[OVL_UNITS_MAX];
 	const struct ovl_unit percent = {0.01, "", 1};
 	struct ovl_buf text = {0};
 
 	ovl_buf_printf(&text, "%s%s", row->kind == OVL_ROW_OVERLAY ? "= " : sign, row->label);
 	snprintf(label, sizeof(label), "%s", ovl_buf_str(&text));
-	ovl_buf_clear(&text);
-	ovl_buf_printf(&text, "%s%s", !total && row->bps < 0 ? "+" : "",
-		       ovl_units_number(rate, total ? row->bps : -row->bps, rows->unit, true));
-	ovl_buf_printf(b, "  %-32.32s%8s", label, ovl_buf_str(&text));
+	ovl_buf_printf(b, "  %-32.32s%8s", label,
+		       total ? ovl_units_number(rate, row->bps, rows->unit, true)
+			     : ovl_words_change(rate, -row->bps, rows->unit, true));
 	ovl_buf_printf(b, "%8s",
 		       counted ? ovl_units_number(s, 2 * row->stderr_bps, rows->unit, true) : "");
 	ovl_buf_printf(b, "%7s",
@@ -156,30 +156,44 @@ static void put_waterfall(struct ovl_buf *b, const struct ovl_facts *f, const st
 	ovl_buf_fini(&line);
 }
 
-static void put_costs(struct ovl_buf *b, const struct ovl_model *m)
+/** One stage; where both paths were measured, side by side instead of its top function. */
+static void put_cost(struct ovl_buf *b, const struct ovl_stage_time *t, struct ovl_unit unit,
+		     bool compared)
 {
 	const struct ovl_unit percent = {0.01, "", 1};
 	char share[OVL_UNITS_MAX], error[OVL_UNITS_MAX], ns[OVL_UNITS_MAX];
+	char change[OVL_WORDS_CHANGE];
+
+	ovl_buf_printf(b, "  %-32.32s%7s%7s%9s", ovl_words_stage(t->stage),
+		       ovl_units_number(share, t->share_ratio, percent, true),
+		       ovl_units_number(error, 2 * t->stderr_ratio, percent, true),
+		       ovl_units_number(ns, t->ns_per_kib, unit, true));
+	if (compared)
+		ovl_buf_printf(b, "%10s%9s\n",
+			       ovl_units_number(ns, t->underlay_ns_per_kib, unit, true),
+			       ovl_words_change(change, ovl_costs_change(t), unit, true));
+	else
+		ovl_buf_printf(b, "  %.21s\n", t->n_symbols ? t->symbols[0].name : "");
+}
+
+static void put_costs(struct ovl_buf *b, const struct ovl_model *m)
+{
+	const bool compared = ovl_costs_compared(&m->cpu);
 	struct ovl_buf cpus = {0};
-	double most = 0;
 
 	ovl_buf_printf(b, "\nCPU COST BY STAGE, all CPUs%s\n",
-		       m->load.valid ? ", while the overlay carried the load" : "");
+		       m->load.valid && !compared ? ", while the overlay carried the load" : "");
 	if (!m->cpu.valid) {
 		put_wrapped(b, "Not known: no sampler ran.");
 	} else {
+		ovl_buf_printf(b, "  %-32s%7s%7s%9s%s\n", "", "CPU%", "+-2SE", "ns/KiB",
+			       compared ? "  underlay   change" : "  top function");
 		ovl_vec_each(t, &m->cpu.stages)
-			most = t->ns_per_kib > most ? t->ns_per_kib : most;
-		ovl_buf_printf(b, "  %-32s%7s%7s%9s  %s\n", "", "CPU%", "+-2SE", "ns/KiB",
-			       "top function");
-		ovl_vec_each(t, &m->cpu.stages)
-			ovl_buf_printf(
-				b, "  %-32.32s%7s%7s%9s  %.21s\n", ovl_words_stage(t->stage),
-				ovl_units_number(share, t->share_ratio, percent, true),
-				ovl_units_number(error, 2 * t->stderr_ratio, percent, true),
-				ovl_units_number(ns, t->ns_per_kib, ovl_units_plain(most), true),
-				t->n_symbols ? t->symbols[0].name : "");
+			put_cost(b, t, ovl_costs_unit(&m->cpu), compared);
 	}
+	if (compared)
+		put_wrapped(b, "CPU% and ns/KiB: while the overlay carried the load. underlay: "
+			       "ns/KiB of the same stage there. change: overlay - underlay.");
 	if (m->cpu.per_cpu.n)
 		ovl_buf_puts(&cpus, "busy: ");
 	ovl_words_cpus(&cpus, m, 8, false, true);

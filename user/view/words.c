@@ -1,9 +1,8 @@
 #include "view/words.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
-
-#include "base/units.h"
 
 const struct ovl_link *ovl_words_underlay(const struct ovl_facts *f)
 {
@@ -263,6 +262,15 @@ void ovl_words_per_s(struct ovl_buf *out, double per_s, bool ascii)
 	ovl_buf_puts(out, ovl_units_text(s, per_s, ovl_units_count(per_s), ascii));
 	if (!isnan(per_s))
 		ovl_buf_puts(out, "/s");
+}
+
+const char *ovl_words_change(char s[OVL_WORDS_CHANGE], double v, struct ovl_unit unit, bool ascii)
+{
+	char number[OVL_UNITS_MAX];
+
+	snprintf(s, OVL_WORDS_CHANGE, "%s%s", v > 0 ? "+" : "",
+		 ovl_units_number(number, v, unit, ascii));
+	return s;
 }
 
 const char *ovl_words_stage(unsigned stage)

@@ -5,8 +5,11 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "base/units.h"
 #include "model/facts.h"
 #include "model/model.h"
+
+#define OVL_WORDS_CHANGE (OVL_UNITS_MAX + 1) /* bytes of a number with its sign */
 
 /**
  * The device below a tunnel, NULL: none or not known (a veth's `lower` is its peer, not an
@@ -48,6 +51,8 @@ unsigned long long ovl_words_lost(const struct ovl_model *m);
 bool ovl_words_alarming(const struct ovl_verdict *v);
 /** A rate per second with its unit: "14/s", "0.25/s", "1.20k/s"; a dash when unknown. */
 void ovl_words_per_s(struct ovl_buf *out, double per_s, bool ascii);
+/** "+340.8", "-12.0", "0.0": a change with its sign; a dash when unknown. Returns s. */
+const char *ovl_words_change(char s[OVL_WORDS_CHANGE], double v, struct ovl_unit unit, bool ascii);
 /** Label of a stage; "unclassified" for numbers out of range. */
 const char *ovl_words_stage(unsigned stage);
 
