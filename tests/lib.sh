@@ -79,7 +79,7 @@ json() {
 	python3 -c '
 import json, sys
 d = json.load(open(sys.argv[1]))
-print(eval(sys.argv[2]))' "$1" "$2"
+print(eval("(" + sys.argv[2] + ")"))' "$1" "$2"
 }
 
 finish() {
