@@ -254,7 +254,8 @@ static void add_links(const struct adding *a)
 		st->iface.rx_pkts += d->rx_pkts;
 		st->iface.tx_bytes += d->tx_bytes;
 		st->iface.tx_pkts += d->tx_pkts;
-		if (!a->length_ns)
+		/* while the underlay has its turn the interface rests: its rate is the overlay's */
+		if (!a->length_ns || a->sample->phase != (uint8_t)ovl_state_main(a->facts))
 			continue;
 		st->last_rx_bps = (double)d->rx_bytes * 8e9 / (double)a->length_ns;
 		st->last_tx_bps = (double)d->tx_bytes * 8e9 / (double)a->length_ns;
