@@ -7,7 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "../../bpf/abi.h"
+#include "bpf/abi.h"
 #include "app/outputs.h"
 #include "app/scene.h"
 #include "app/session.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "../../bpf/abi.h"
+#include "bpf/abi.h"
 #include "model/sample.h"
 
 /* functions that say something of the frames around them */

@@ -11,7 +11,7 @@
 #define INTERVAL_MAX_NS (366ull * 86400 * 1000000000) /* longer than any run */
 #define CPU_MAX		(OVL_CODEC_CPUS_MAX - 1)
 
-static const char *const ctxs[OVL_CTX_COUNT] = {"task", "softirq", "user", "wake"};
+static const char *const ctxs[OVL_CTX_COUNT] = {"task", "softirq", "user", "irq", "wake"};
 static const char *const classes[OVL_TASK_CLASSES] = {"other",	"load_tx", "load_rx",
 						      "daemon", "proxy",   "self"};
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../bpf/abi.h"
+#include "bpf/abi.h"
 #include "base/err.h"
 #include "collect/reasons.h"
 #include "model/facts.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../bpf/abi.h"
+#include "bpf/abi.h"
 
 /*
  * CPU clock of one thread of this process, as pthread_getcpuclockid makes it: the kernel's

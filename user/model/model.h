@@ -148,9 +148,9 @@ struct ovl_verdict {
 };
 
 struct ovl_self_model {
-	double cpu_ratio;	 /* own cost ÷ busy time of the limiting CPU; NAN: unknown */
-	int cpu;		 /* that CPU, -1: unknown */
-	uint64_t lost_events[8]; /* by enum ovl_lost */
+	double cpu_ratio; /* own cost ÷ busy time of the limiting CPU; NAN: unknown */
+	int cpu;	  /* that CPU, -1: unknown */
+	uint64_t lost_events[OVL_LOST_COUNT]; /* by enum ovl_lost */
 };
 
 /** One point of history, for sparklines. */

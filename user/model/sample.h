@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "bpf/abi.h"
 #include "model/facts.h"
 
 enum ovl_phase {
@@ -24,7 +25,9 @@ enum ovl_ctx {
 	OVL_CTX_TASK = 0, /* kernel mode on behalf of the task */
 	OVL_CTX_SOFTIRQ,  /* softirq, whatever task is current */
 	OVL_CTX_USER,	  /* user mode */
-	OVL_CTX_WAKE, /* entry of the interrupt that woke the CPU: idle time or its own (model/wake.h) */
+	OVL_CTX_IRQ,	  /* hard interrupt, whatever task is current */
+	/* entry of the interrupt that woke the CPU: idle time or its own (model/wake.h) */
+	OVL_CTX_WAKE,
 	OVL_CTX_COUNT,
 };
 
@@ -101,7 +104,7 @@ struct ovl_self_delta {
 	uint32_t cpu;
 	uint64_t
 		user_ns; /* own threads' CPU time on this CPU (load threads excluded); UINT64_MAX: unknown */
-	uint64_t runs[4]; /* runs by enum ovl_prog (bpf/abi.h) */
+	uint64_t runs[OVL_PROG_COUNT]; /* runs by enum ovl_prog (bpf/abi.h) */
 };
 
 struct ovl_sample {
@@ -118,9 +121,9 @@ struct ovl_sample {
 	OVL_VEC(struct ovl_self_delta) self;
 	uint64_t retransmits; /* tracepoint tcp:tcp_retransmit_skb, all namespaces of the path */
 	bool retransmits_valid;
-	struct ovl_load_delta load; /* of the path named by phase */
-	uint64_t lost[8];	    /* by enum ovl_lost (bpf/abi.h) */
-	uint64_t self_cpu_ns;	    /* CPU time of ovltrace without its load threads, all CPUs */
+	struct ovl_load_delta load;    /* of the path named by phase */
+	uint64_t lost[OVL_LOST_COUNT]; /* by enum ovl_lost (bpf/abi.h) */
+	uint64_t self_cpu_ns;	       /* CPU time of ovltrace without its load threads, all CPUs */
 };
 
 /** Forget the contents, keep the memory. */
