@@ -61,7 +61,7 @@ UNIT_BIN  := $(UNIT:tests/unit/%.c=$(O)/tests/%)
 TOOLS     := $(sort $(wildcard tests/tools/*.c))
 TOOLS_BIN := $(TOOLS:tests/tools/%.c=$(O)/tests/%)
 
-.PHONY: all check test unit tools libs bpf clean FORCE
+.PHONY: all check test unit tools libs bpf clean FORCE can-test
 .DELETE_ON_ERROR:
 
 ifeq ($(O),.output)
@@ -140,9 +140,13 @@ $(O)/flags: FORCE
 	$(call if_changed,$(CC) $(CLANG) $(CPPFLAGS) $(CFLAGS_ALL))
 FORCE:
 
-check: all unit tools
+# said before anything is built: a minimal Debian lacks what the tests need
+can-test:
+	@perl -MTAP::Parser -e 1 2>/dev/null || { \
+		echo 'programs to test with are missing: run scripts/install-deps test as root' >&2; exit 1; }
+check: can-test all unit tools
 	$(Q)tests/run check
-test: all unit tools
+test: can-test all unit tools
 	$(Q)tests/run all
 
 clean:

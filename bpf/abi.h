@@ -7,12 +7,13 @@
 #include <linux/types.h>
 #endif
 
-#define OVL_STACK_DEPTH	   127	 /* frames of one stack: the kernel's maximum */
-#define OVL_STACK_BUCKETS  16384 /* of one stack map, a power of two */
-#define OVL_SAMPLE_ENTRIES 16384 /* distinct (stack, CPU, task class, mode) per interval */
-#define OVL_TASK_ENTRIES   1024	 /* tasks with a class of their own */
-#define OVL_DROP_ENTRIES   4096	 /* distinct (reason, location, device) per interval */
-#define OVL_DEVICE_ENTRIES 4096	 /* devices and namespaces a drop can be attributed to */
+#define OVL_STACK_DEPTH	  127	/* frames of one stack: the kernel's maximum */
+#define OVL_STACK_BUCKETS 16384 /* of one stack map, a power of two */
+#define OVL_SAMPLE_ENTRIES \
+	16384			/* distinct (stack, CPU, task class, mode) per interval, at least */
+#define OVL_TASK_ENTRIES   1024 /* tasks with a class of their own */
+#define OVL_DROP_ENTRIES   4096 /* distinct (reason, location, device) per interval */
+#define OVL_DEVICE_ENTRIES 4096 /* devices and namespaces a drop can be attributed to */
 #define OVL_DROP_BUDGET \
 	200000 /* kfree_skb events a second and CPU that are looked at; the rest is counted */
 

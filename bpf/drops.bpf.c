@@ -55,8 +55,8 @@ static __always_inline bool within_budget(void)
 }
 
 /*
- * skb->dev shares its place with other things (rbnode, dev_scratch) and may point anywhere: a device
- * counts only if user space knows it. Else the namespace alone, else nothing.
+ * skb->dev shares its place with other things (rbnode, dev_scratch) and may point anywhere: a
+ * device counts only if user space knows it. Else the namespace alone, else nothing.
  */
 static __always_inline void find_device(struct sk_buff *skb, struct sock *rx_sk,
 					struct ovl_drop_key *key)
@@ -89,7 +89,9 @@ static __always_inline __u64 wire_segs(struct sk_buff *skb)
 	shared = (void *)(BPF_CORE_READ(skb, head) + BPF_CORE_READ(skb, end));
 	size = BPF_CORE_READ(shared, gso_size);
 	segs = BPF_CORE_READ(shared, gso_segs);
-	/* gso_segs of an untrusted origin (tun, virtio) is only filled in when the skb is checked */
+	/*
+	 * gso_segs of an untrusted origin (tun, virtio) is only filled in when the skb is checked
+	 */
 	if (size && !segs)
 		segs = (BPF_CORE_READ(skb, len) + size - 1) / size;
 	return segs ? segs : 1;

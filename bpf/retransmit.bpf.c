@@ -1,10 +1,15 @@
 /* TCP retransmissions by namespace. */
 #include "shared.bpf.h"
 
-/** Arguments of the running kernel's tcp_retransmit_skb tracepoint: the third, err, is newer than 6.12. */
+/**
+ * Arguments of the running kernel's tcp_retransmit_skb tracepoint: the third, err, is newer than
+ * 6.12.
+ */
 const volatile __u32 ovl_retransmit_args = 2;
 
-/** Segments sent again, by the path's namespaces: user space makes the entries, counts only grow. */
+/**
+ * Segments sent again, by the path's namespaces: user space makes the entries, counts only grow.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(max_entries, OVL_DEVICE_ENTRIES);

@@ -1,8 +1,12 @@
 /* The stack sampler: one run per CPU and timer tick, aggregated by kernel stack in the kernel. */
 #include "shared.bpf.h"
 
-/** Thread group of ovltrace itself: its threads are OVL_TASK_SELF unless `classes` says otherwise. */
+/**
+ * Thread group of ovltrace itself: its threads are OVL_TASK_SELF unless `classes` says otherwise.
+ */
 const volatile __u32 ovl_self_tgid = 0;
+/** The PID namespace that user space counts thread ids in; inode 0: the initial one. */
+const volatile __u64 ovl_pidns_dev = 0, ovl_pidns_ino = 0;
 
 #define STACKS(name) \
 	struct { \
@@ -37,12 +41,17 @@ struct {
 
 static __always_inline __u8 task_class(__u64 pid_tgid)
 {
-	__u32 tid = pid_tgid;
-	__u32 *class = bpf_map_lookup_elem(&classes, &tid);
+	struct bpf_pidns_info ids = {.pid = pid_tgid, .tgid = pid_tgid >> 32};
+	__u32 *class;
 
+	/* a task of another PID namespace has no id there, and cannot be one that was named */
+	if (ovl_pidns_ino &&
+	    bpf_get_ns_current_pid_tgid(ovl_pidns_dev, ovl_pidns_ino, &ids, sizeof(ids)))
+		return OVL_TASK_OTHER;
+	class = bpf_map_lookup_elem(&classes, &ids.pid);
 	if (class)
 		return *class;
-	return pid_tgid >> 32 == ovl_self_tgid ? OVL_TASK_SELF : OVL_TASK_OTHER;
+	return ids.tgid == ovl_self_tgid ? OVL_TASK_SELF : OVL_TASK_OTHER;
 }
 
 static __always_inline void add_sample(void *map, const struct ovl_sample_key *key)

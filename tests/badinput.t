@@ -28,6 +28,7 @@ refused 2 "bad load" "none or iperf-like" --iface lo --load netcat
 refused 2 "bad size" "COLSxROWS" --iface lo --render 80
 refused 2 "bad rate" "10 to 5000" --iface lo --sample-hz 9
 refused 2 "two on stdout" "cannot share stdout" --iface lo --json --jsonl
+refused 2 "short slices" "at least 0.5" --iface lo --load iperf-like -d 0.1
 refused 2 "for and count" "exclude each other" --iface lo --for 1 --count 2
 refused 2 "peer without load" "need --load" --iface lo --peer 127.0.0.1
 refused 2 "from without peer" "--from needs --peer" --iface lo --load iperf-like --from 1
@@ -43,15 +44,39 @@ refused 2 "name too long" "15" --iface this-name-is-much-too-long --for 1
 # input (7)
 refused 7 "unknown interface" "nosuch0" --iface nosuch0 --for 1
 refused 7 "unknown namespace" "nosuchns" --iface lo --netns nosuchns --for 1
-refused 7 "no such recording" "nosuch.ovl" replay nosuch.ovl
+refused 7 "a recording that is not there" "nosuch.ovl" replay nosuch.ovl
 refused 7 "a directory" "$T" replay "$T"
 echo "hello, world" >"$T/foreign"
 refused 7 "a foreign file" "foreign" replay "$T/foreign"
 : >"$T/empty"
 refused 7 "an empty file" "empty" replay "$T/empty"
 
-# outputs are opened before anything starts
+# outputs are opened before anything starts, and what was in them stays until there is something new
+echo precious >"$T/old.json"
+run "$OVLTRACE" --iface nosuch0 --for 1 --json="$T/old.json" --jsonl="$T/new.jsonl"
+is "$(cat "$T/old.json")" precious "a run that does not start leaves an older file as it was"
+[ ! -e "$T/new.jsonl" ]
+ok $? "and no empty new one"
 refused 1 "unwritable file" "cannot write /nosuchdir/x" --iface lo --for 1 --json=/nosuchdir/x
+refused 2 "one file for two outputs" "same file" --iface lo --for 1 --json="$T/two" --jsonl="$T/two"
+cp "$T/foreign" "$T/recording"
+refused 2 "a replay over itself" "same file" replay "$T/recording" --json="$T/recording"
+is "$(cat "$T/recording")" "hello, world" "and the recording is as it was"
+refused 2 "a host name without end" "at most 253" --iface lo --load iperf-like --peer "$(printf 'a%.0s' {1..300}):1"
+refused 7 "control characters" 'lo\?\?x' --iface $'lo\n\ex' --for 1
+refused 2 "hexadecimal seconds" "--for '0x10'" --iface lo --for 0x10
+"$OVLTRACE" doctor --json="$T/closed.json" >&- 2>&-
+python3 -m json.tool "$T/closed.json" >/dev/null
+ok $? "with stdout and stderr closed nothing strays into a result file"
+(
+	ulimit -n 40
+	"$OVLTRACE" --iface lo --for 1 >/dev/null 2>"$T/limit"
+	echo $? >>"$T/limit"
+)
+like "$(cat "$T/limit")" "only 40 open files.*raise the limit.*1$" "too few open files: exit 1 and a sentence"
+"$OVLTRACE" --version >/dev/full 2>/dev/null
+is $? 1 "--version to a full disk is a failure"
+
 run "$OVLTRACE" --help
 is "$RC" 0 "--help: exit 0"
 is "$ERR" "" "--help: nothing on stderr"

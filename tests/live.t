@@ -51,12 +51,60 @@ start ip netns exec "$B" "$OVLTRACE" peer 2>"$T/second.err"
 wait "$STARTED"
 is $? 1 "a second peer on the port: exit 1"
 like "$(cat "$T/second.err")" "port.*taken|in use" "and a sentence"
+"$OVLTRACE" --netns "$A" --iface ovy.3 --load iperf-like --peer 198.51.100.2 --baseline off --for 8 \
+	--json="$T/silent.json" >/dev/null 2>"$T/silent.err" &
+PID=$!
+sleep 4
+kill -STOP "$PEER"
+wait $PID
+is $? 6 "a peer that hangs ends the run: exit 6"
+like "$(cat "$T/silent.err")" "has said nothing for" "and says so"
+kill -CONT "$PEER"
 kill -TERM "$PEER"
 wait "$PEER"
 is $? 0 "SIGTERM ends the peer with 0"
 run "$OVLTRACE" --netns "$A" --iface ovy.3 --load iperf-like --peer 198.51.100.2 --baseline off --for 2
 is "$RC" 6 "nobody listens: exit 6"
 like "$ERR" "ovltrace peer" "and how to start a peer"
+
+# a reader that does not read must not keep a signal from ending the run
+mkfifo "$T/fifo"
+exec 7<>"$T/fifo"
+"$OVLTRACE" --netns "$A" --iface ovy.3 -d 0.1 --for 60 --jsonl >"$T/fifo" 2>/dev/null &
+PID=$!
+sleep 6
+kill -TERM $PID
+for _ in $(seq 30); do
+	kill -0 $PID 2>/dev/null || break
+	sleep 0.1
+done
+! kill -0 $PID 2>/dev/null
+ok $? "SIGTERM ends a run whose reader does not read"
+kill -9 $PID 2>/dev/null
+wait $PID 2>/dev/null
+exec 7<&-
+
+# stopped and continued: no burst of empty intervals
+"$OVLTRACE" --netns "$A" --iface ovy.3 --count 5 --jsonl >"$T/stopped.jsonl" 2>/dev/null &
+PID=$!
+sleep 2
+kill -STOP $PID
+sleep 3
+kill -CONT $PID
+wait $PID
+python3 - "$T/stopped.jsonl" <<'PY'
+import json, sys
+ends = [d["duration_ns"] for d in map(json.loads, open(sys.argv[1])) if d["type"] == "sample"]
+sys.exit(len(ends) != 5 or any(b - a < 5e8 for a, b in zip(ends, ends[1:])))
+PY
+ok $? "after SIGSTOP the intervals are whole again" "$(cut -c1-90 "$T/stopped.jsonl")"
+
+# a tunnel without a VNI of its own has no twin
+ip -n "$A" link add ovx.0 type vxlan external dstport 4999
+ip -n "$A" link set ovx.0 up
+run "$OVLTRACE" --netns "$A" --iface ovx.0 --load iperf-like --load-anyway --for 1
+is "$RC" 7 "vxlan in metadata mode: exit 7"
+like "$ERR" "fixed VNI has a twin.*--peer" "and why"
 
 # down, then gone
 ip -n "$A" link set ovy.3 down

@@ -91,6 +91,20 @@ kill -TERM "$(pgrep -P "$($S list-panes -F '#{pane_pid}')")"
 wait_rc
 is "$(cat "$T/rc")" 0 "SIGTERM ends it with 0"
 
+screen 80 24 LC_ALL=C -- --record "$T/gone.ovl"
+wait_for 'LIVE'
+PID=$(pgrep -P "$($S list-panes -F '#{pane_pid}')")
+$S kill-server
+for _ in $(seq 30); do
+	kill -0 "$PID" 2>/dev/null || break
+	sleep 0.1
+done
+! kill -0 "$PID" 2>/dev/null
+ok $? "a terminal that goes away ends the run"
+kill -9 "$PID" 2>/dev/null
+run "$OVLTRACE" replay "$T/gone.ovl" --json
+is "$RC,$ERR" "0," "and its recording is whole"
+
 screen 80 24 TERM=no-such-terminal LC_ALL=C -- --for 2
 wait_rc
 is "$(cat "$T/rc")" 0 "an unknown TERM is survived"

@@ -59,6 +59,11 @@ typedef struct {
 	struct net *net;
 } possible_net_t;
 
+struct bpf_pidns_info {
+	__u32 pid;
+	__u32 tgid;
+};
+
 struct net_device {
 	int ifindex;
 	possible_net_t nd_net;

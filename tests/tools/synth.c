@@ -319,7 +319,9 @@ static void write_plan(struct out *o, const struct plan *p)
 	}
 }
 
-/* No load of ours: somebody's bulk transfer through flannel.1 with a few losses, or nothing at all. */
+/*
+ * No load of ours: somebody's bulk transfer through flannel.1 with a few losses, or nothing at all.
+ */
 static void write_observed(struct out *o, bool traffic)
 {
 	for (int i = 0; i < (traffic ? 10 : 5); i++) {

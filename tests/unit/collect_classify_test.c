@@ -1,4 +1,7 @@
-/* Golden stacks, leaf first: from 6.18 as sampled under load, and the same work as 6.1 and 6.12 name it. */
+/*
+ * Golden stacks, leaf first: from 6.18 as sampled under load, and the same work as 6.1 and 6.12
+ * name it.
+ */
 #include "collect/classify.h"
 
 #include <stdlib.h>
@@ -160,7 +163,7 @@ static const struct golden goldens[] = {
 	 "kmem_cache_free rcu_do_batch rcu_core handle_softirqs __irq_exit_rcu "
 	 "sysvec_apic_timer_interrupt asm_sysvec_apic_timer_interrupt tcp_sendmsg_locked "
 	 "tcp_sendmsg"},
-	{"6.18", "irq_other", "other", OVL_CTX_TASK,
+	{"6.18", "irq_other", "other", OVL_CTX_IRQ,
 	 "vring_interrupt __handle_irq_event_percpu handle_irq_event handle_edge_irq "
 	 "__common_interrupt common_interrupt asm_common_interrupt tcp_sendmsg_locked tcp_sendmsg"},
 	{"6.18", "softirq_other", "other", OVL_CTX_SOFTIRQ,
@@ -238,7 +241,13 @@ static void test_idle(void)
 	       "default_idle "
 	       "do_idle",
 	       idle);
-	ok(c.busy && c.stage == OVL_STAGE_IRQ_OTHER, "a hard interrupt on the idle task is busy");
+	ok(c.busy && c.ctx == OVL_CTX_IRQ && c.stage == OVL_STAGE_IRQ_OTHER,
+	   "a hard interrupt on the idle task is busy, in a context of its own");
+	c = of("asm_common_interrupt default_idle do_idle", idle);
+	ok(c.busy && c.ctx == OVL_CTX_WAKE, "only its entry is what woke the CPU");
+	c = of("vring_interrupt common_interrupt asm_common_interrupt handle_softirqs do_softirq",
+	       load);
+	ok(c.ctx == OVL_CTX_SOFTIRQ, "a hard interrupt within a softirq is that softirq's context");
 }
 
 static void test_patterns(void)

@@ -1,4 +1,6 @@
-/* Symbols from a listing as /proc/kallsyms prints it, and drop reasons by the table of benign ones. */
+/*
+ * Symbols from a listing as /proc/kallsyms prints it, and drop reasons by the table of benign ones.
+ */
 #include "collect/ksyms.h"
 
 #include <errno.h>
@@ -48,7 +50,7 @@ static void test_listing(const char *path)
 	ok(k != NULL, "a listing is read %s", err.text);
 	if (!k)
 		return;
-	is_int(ovl_ksyms_count(k), 9, "functions only, data is left out");
+	is_str(at(k, 0xffffffff81003010), "tcp_sendmsg_locked", "functions only, data is left out");
 	is_str(at(k, 0xffffffff81001000), "tcp_ack", "the first byte, suffix cut");
 	is_str(at(k, 0xffffffff81001fff), "tcp_ack", "the last byte");
 	is_str(at(k, 0xffffffff81002000), "tcp_sendmsg_locked", "the next function's first byte");
@@ -60,8 +62,6 @@ static void test_listing(const char *path)
 	is_str(at(k, 0xffffffff80ffffff), "-", "below the first: unknown");
 	is_str(at(k, 0xffffffffc0500000), "-", "far above the last: unknown");
 	is_str(at(k, 0), "-", "zero: unknown");
-	ok(ovl_ksyms_has(k, "veth_*") && ovl_ksyms_has(k, "vxlan_xmit"), "names are found");
-	ok(!ovl_ksyms_has(k, "vxlan") && !ovl_ksyms_has(k, "ipvlan_*"), "others are not");
 	is_int(ovl_ksyms_class(k, ovl_ksyms_find(k, 0xffffffffc0201010))->strong,
 	       OVL_STAGE_VXLAN_ENCAP, "a function has its class");
 	put(path, "ffffffffc0500000 t late_function\t[late]\n");

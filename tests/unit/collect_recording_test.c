@@ -1,4 +1,6 @@
-/* Recordings: what is written comes back, and whatever a file holds, reading it ends in a sentence. */
+/*
+ * Recordings: what is written comes back, and whatever a file holds, reading it ends in a sentence.
+ */
 #include "collect/codec.h"
 #include "collect/recording.h"
 #include "model/stage.h"
@@ -350,7 +352,8 @@ static int fill_disk(void)
 	o = play(in_dir("full"));
 	printf("# %d added, %d read, cut %d, rc %d: %s\n", n, o.samples, o.cut, o.rc, o.err.text);
 	fflush(stdout);
-	return o.rc || !o.cut || o.samples < 1 || o.samples >= n ? 3 : 0;
+	/* the last of the n failed, but its text may have found room just before its end did not */
+	return o.rc || !o.cut || o.samples < n - 1 || o.samples > n ? 3 : 0;
 }
 
 static void test_disk_full(void)

@@ -53,7 +53,10 @@ static void clean_up(void)
 		sh("ip netns del tgt-%d-m%d 2>/dev/null", id, i);
 }
 
-/* A flannel-like node: eth0 (to "far"), flannel.1, cni0 with two pods that only routes connect to it. */
+/*
+ * A flannel-like node: eth0 (to "far"), flannel.1, cni0 with two pods that only routes connect to
+ * it.
+ */
 static int make_node(void)
 {
 	int rc = 0;

@@ -1,4 +1,6 @@
-/* Which VTEP carries an overlay address: against tables made by iproute2 in a namespace of our own. */
+/*
+ * Which VTEP carries an overlay address: against tables made by iproute2 in a namespace of our own.
+ */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,10 +1,12 @@
-/* CPU lists and masks, addresses, device names, offload profiles: the pure parts of a lab. */
+/* CPUs and their masks, addresses, device names, offload profiles: the pure parts of a lab. */
 #include "lab/build.h"
 #include "lab/offload.h"
 #include "lab/netlink.h"
 #include "lab/tune.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <sched.h>
 
 #include "tap.h"
 
@@ -31,17 +33,35 @@ static void masks(void)
 	ok(strlen(small) < sizeof(small), "a short buffer is not overrun");
 }
 
+/* Both 0 means choose, and what is chosen can be pinned to: within the affinity. */
 static void cpus(void)
 {
-	is_int(ovl_tune_next_cpu("0-1", 0), 0, "first of 0-1");
-	is_int(ovl_tune_next_cpu("0-1", 1), 1, "second of 0-1");
-	is_int(ovl_tune_next_cpu("0-1", 2), -1, "no third of 0-1");
-	is_int(ovl_tune_next_cpu("0", 1), -1, "one CPU has no second");
-	is_int(ovl_tune_next_cpu("2,5-7,64", 0), 2, "a list need not begin with 0");
-	is_int(ovl_tune_next_cpu("2,5-7,64", 3), 5, "a gap is passed over");
-	is_int(ovl_tune_next_cpu("2,5-7,64", 8), 64, "the last one");
-	is_int(ovl_tune_next_cpu("", 0), -1, "an empty list");
-	is_int(ovl_tune_next_cpu("nonsense", 0), -1, "no list at all");
+	cpu_set_t before, one;
+	struct ovl_err err = OVL_ERR_INIT;
+	int sender = 0, receiver = 0, last = -1;
+
+	if (sched_getaffinity(0, sizeof(before), &before)) {
+		tap_skip("this machine has more CPUs than a cpu_set_t");
+		return;
+	}
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &before))
+			last = i;
+	is_int(ovl_tune_cpus(&sender, &receiver, &err), 0, "CPUs chosen: %s", err.text);
+	ok(CPU_ISSET(sender, &before) && CPU_ISSET(receiver, &before), "both may be used");
+	ok(receiver < sender || CPU_COUNT(&before) == 1, "the receiver's is the lower one");
+
+	CPU_ZERO(&one);
+	CPU_SET(last, &one);
+	ok(!sched_setaffinity(0, sizeof(one), &one), "only CPU %d may be used", last);
+	sender = receiver = 0;
+	is_int(ovl_tune_cpus(&sender, &receiver, &err), 0, "CPUs chosen again");
+	is_int(sender, last, "the sender gets it");
+	is_int(receiver, last, "the receiver gets it as well");
+	ok(!sched_setaffinity(0, sizeof(before), &before), "affinity as before");
+
+	receiver = 99999;
+	is_int(ovl_tune_cpus(&sender, &receiver, &err), -EINVAL, "no CPU 99999");
 }
 
 static void addresses(void)

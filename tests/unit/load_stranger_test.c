@@ -1,4 +1,7 @@
-/* Far ends that are no peer: foreign servers, silent ones, and those that turn out to talk nonsense. */
+/*
+ * Far ends that are no peer: foreign servers, silent ones, and those that turn out to talk
+ * nonsense.
+ */
 #include "peer_kit.h"
 
 #include <errno.h>

@@ -246,11 +246,49 @@ static void test_observe(void)
 	ovl_model_fini(&m);
 }
 
+/* With load, other people's tasks are not among the datapath's costs; without, nobody is other. */
+static void test_others(void)
+{
+	for (int load = 0; load < 2; load++) {
+		enum ovl_phase phase = load ? OVL_PHASE_OVERLAY : OVL_PHASE_OBSERVE;
+		struct ovl_model_state *state = ovl_model_new();
+		struct scene_slice d = {.cpu = {{.idle_ms = 100}, {.idle_ms = 1000}}, .bytes = GB};
+		const struct ovl_stage_time *t;
+		struct ovl_sample s = {0};
+		struct ovl_model m = {0};
+		struct ovl_facts f;
+
+		scene_facts(&f, load);
+		scene_slice(&s, phase, 0, &d);
+		scene_hit(&s, 0, OVL_STAGE_TCP_TX, OVL_CTX_TASK, OVL_TASK_OTHER, 300);
+		scene_hit(&s, 0, OVL_STAGE_TCP_TX, OVL_CTX_TASK, OVL_TASK_SELF, 100);
+		scene_hit(&s, 0, OVL_STAGE_APPLICATION, OVL_CTX_USER, OVL_TASK_OTHER, 200);
+		scene_hit(&s, 0, OVL_STAGE_TCP_TX, OVL_CTX_TASK, OVL_TASK_LOAD_TX, 140);
+		scene_hit(&s, 0, OVL_STAGE_TCP_TX, OVL_CTX_SOFTIRQ, OVL_TASK_OTHER, 160);
+		ovl_model_add(state, &f, &s);
+		ovl_model_build(state, &f, &m);
+		t = run_stage(&m, OVL_STAGE_TCP_TX);
+		is_int(t ? t->samples : 0, load ? 300 : 700, "a stage's own samples");
+		t = run_stage(&m, OVL_STAGE_KERNEL_OTHER);
+		is_int(t ? t->samples : 0, load ? 400 : 0, "other tasks in the kernel");
+		is_int(t ? t->work_ns[OVL_WORK_OTHER] : 0, load ? 400 * MS : 0, "with their work");
+		t = run_stage(&m, OVL_STAGE_USER_OTHER);
+		is_int(t ? t->samples : 0, load ? 200 : 0, "and in user mode");
+		is_int(m.cpu.per_cpu.v[0].top_stage,
+		       load ? OVL_STAGE_KERNEL_OTHER : OVL_STAGE_TCP_TX, "top stage");
+		ovl_sample_fini(&s);
+		ovl_facts_fini(&f);
+		ovl_model_free(state);
+		ovl_model_fini(&m);
+	}
+}
+
 int main(void)
 {
 	test_run();
 	test_half();
 	test_underlay_odd();
 	test_observe();
+	test_others();
 	return tap_done();
 }

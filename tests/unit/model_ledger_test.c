@@ -64,14 +64,18 @@ static void test_share_random(void)
 
 static void test_error(void)
 {
-	ok(fabs(ovl_ledger_error(4850, 1000, 4850000000u, 5000000000u)) < 1e-12,
+	ok(fabs(ovl_ledger_error(4850, 0, 1000, 4850000000u, 5000000000u)) < 1e-12,
 	   "a perfect ledger");
-	ok(fabs(ovl_ledger_error(4600, 1000, 4850000000u, 5000000000u) - 0.05) < 1e-12,
+	ok(fabs(ovl_ledger_error(4600, 0, 1000, 4850000000u, 5000000000u) - 0.05) < 1e-12,
 	   "250 lost samples of 5 s are 5 %%");
-	ok(fabs(ovl_ledger_error(5100, 1000, 4850000000u, 5000000000u) - 0.05) < 1e-12,
+	ok(fabs(ovl_ledger_error(5100, 0, 1000, 4850000000u, 5000000000u) - 0.05) < 1e-12,
 	   "too many count as much");
-	ok(isnan(ovl_ledger_error(1, 0, 1, 1)), "unknown without a rate");
-	ok(isnan(ovl_ledger_error(1, 1000, 1, 0)), "and without wall time");
+	ok(ovl_ledger_error(4600, 300, 1000, 4850000000u, 5000000000u) == 0,
+	   "samples that may have been idle leave room");
+	ok(fabs(ovl_ledger_error(4600, 200, 1000, 4850000000u, 5000000000u) - 0.01) < 1e-12,
+	   "as far as they reach");
+	ok(isnan(ovl_ledger_error(1, 0, 0, 1, 1)), "unknown without a rate");
+	ok(isnan(ovl_ledger_error(1, 0, 1000, 1, 0)), "and without wall time");
 }
 
 static void test_jackknife(void)
@@ -120,19 +124,19 @@ static void test_lane_rows(void)
 
 	a.n[OVL_STAGE_TCP_TX] = 2;
 	a.n[OVL_ROW_OTHER_TASKS] = 1;
-	ovl_lane_cpu_rows(&a, 0, rows);
+	ovl_lane_cpu_rows(&a, 1000, 0, rows);
 	is_int(sum(rows, OVL_ROWS_CPU), 1000, "a CPU's rows add up to its wall time");
 	ok(rows[OVL_ROW_IDLE] == 100 && rows[OVL_ROW_STEAL] == 50,
 	   "idle and steal come from the clock");
 	ok(rows[OVL_STAGE_TCP_TX] == 567 && rows[OVL_ROW_OTHER_TASKS] == 283, "busy from samples");
-	ovl_lane_cpu_rows(&a, 2001, rows);
+	ovl_lane_cpu_rows(&a, 1000, 2001, rows);
 	is_int(sum(rows, OVL_ROWS_CPU), 2001, "or to the load's time");
 	is_int(rows[OVL_ROW_IDLE], 200, "with idle in proportion");
 	a.idle_ns = 2000;
-	ovl_lane_cpu_rows(&a, 0, rows);
+	ovl_lane_cpu_rows(&a, 1000, 0, rows);
 	ok(rows[OVL_ROW_IDLE] == 1000 && sum(rows, OVL_ROWS_CPU) == 1000, "too much idle is cut");
 	a = (struct ovl_lane_acc){.wall_ns = 1000, .idle_ns = 400};
-	ovl_lane_cpu_rows(&a, 0, rows);
+	ovl_lane_cpu_rows(&a, 1000, 0, rows);
 	is_int(rows[OVL_STAGE_UNCLASSIFIED], 600, "busy time without samples is unclassified");
 	ovl_lane_conn_rows(&c, rows);
 	is_int(sum(rows, OVL_ROWS_CONN), 1000500, "the connection's rows add up");

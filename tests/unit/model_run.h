@@ -1,4 +1,6 @@
-/* A whole synthetic run for the model's tests: ABBA slices of a fast underlay and a slow overlay. */
+/*
+ * A whole synthetic run for the model's tests: ABBA slices of a fast underlay and a slow overlay.
+ */
 #ifndef OVL_TESTS_MODEL_RUN_H
 #define OVL_TESTS_MODEL_RUN_H
 

@@ -167,9 +167,95 @@ static void test_disturbed(void)
 	ovl_model_fini(&m);
 }
 
+/* Drops elsewhere on the machine are listed, and count for nothing. */
+static void test_elsewhere(void)
+{
+	struct ovl_model_state *state = ovl_model_new();
+	struct ovl_sample s = {0};
+	struct ovl_facts f;
+	struct ovl_model m = {0};
+	const struct ovl_term *net;
+
+	scene_facts(&f, true);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct scene_slice d = i ? run_overlay : run_underlay;
+
+		d.retransmits = 0;
+		d.cpu[0].idle_ms = i ? 300 : 10;
+		d.cpu[0].task -= 190;
+		scene_slice(&s, i ? OVL_PHASE_OVERLAY : OVL_PHASE_UNDERLAY, 0, &d);
+		scene_drop(&s, "CPU_BACKLOG", "enqueue_to_backlog", false, 70000, 70000);
+		s.drops.v[0].ns = i ? OVL_NS_MACHINE : (uint32_t)f.ns.n;
+		ovl_model_add(state, &f, &s);
+	}
+	ovl_model_build(state, &f, &m);
+	ok(m.drops_ps == 0 && m.last.drops_ps == 0, "drops elsewhere are none of the path's");
+	is_int(m.drops.n, 2, "but are listed");
+	is_str(m.load.disturbed, "", "and disturb nothing");
+	ok(isnan(scene_evidence(&m.verdict, "drops")), "nor are they evidence");
+	net = scene_term(&m.waterfall, "cwnd");
+	ok(!scene_term(&m.waterfall, "loss"), "no term is named after them (%s)",
+	   net ? net->key : "none waits");
+	ovl_sample_fini(&s);
+	ovl_facts_fini(&f);
+	ovl_model_free(state);
+	ovl_model_fini(&m);
+}
+
+static void check_last(const struct ovl_last *last)
+{
+	ok(fabs(last->goodput_bps - 8e9) < 1, "the last slice's goodput");
+	ok(last->drops_ps == 7 && last->retransmits_ps == 3, "its drops and retransmits");
+	ok(fabs(last->rtt_ns - 1e5) < 1, "its median RTT");
+	is_int(last->per_cpu.n, 2, "its CPUs");
+	ok(last->per_cpu.n == 2 && fabs(last->per_cpu.v[0].busy_ratio - 0.6) < 1e-9 &&
+		   fabs(last->per_cpu.v[0].softirq_ratio - 0.08) < 1e-9,
+	   "as busy as they were then");
+}
+
+/* Two overlay slices, then an underlay slice: `last` is the second, rates are the overlay's. */
+static void test_last(void)
+{
+	struct ovl_model_state *state = ovl_model_new();
+	struct scene_slice d = run_overlay;
+	struct ovl_sample s = {0};
+	struct ovl_facts f;
+	struct ovl_model m = {0};
+
+	scene_facts(&f, true);
+	ovl_model_build(state, &f, &m);
+	ok(isnan(m.last.goodput_bps) && isnan(m.last.drops_ps) && !m.last.per_cpu.n,
+	   "before the first interval nothing is known of it");
+	scene_slice(&s, OVL_PHASE_OVERLAY, 0, &d);
+	scene_link(&s, 1000, 10, GB, 50000);
+	ovl_model_add(state, &f, &s);
+	d.cpu[0] = (struct scene_cpu){400, 0, 520, OVL_STAGE_TCP_TX, 80, OVL_STAGE_XMIT, 0};
+	scene_slice(&s, OVL_PHASE_OVERLAY, 1, &d);
+	scene_link(&s, 1000, 10, GB, 50000);
+	scene_drop(&s, "R", "f", false, 7, 7);
+	s.retransmits_valid = true;
+	s.retransmits = 3;
+	ovl_model_add(state, &f, &s);
+	scene_slice(&s, OVL_PHASE_UNDERLAY, 1, &run_underlay);
+	scene_link(&s, 0, 0, 5000, 50);
+	ovl_model_add(state, &f, &s);
+	ovl_model_build(state, &f, &m);
+	check_last(&m.last);
+	ok(fabs(m.drops_ps - 7.0 / 3) < 1e-9, "beside the whole run's mean");
+	is_int(m.traffic.tx_bytes, 2 * GB + 5000, "traffic has all bytes");
+	ok(fabs(m.traffic.tx_bps - 8e9) < 1 && fabs(m.traffic.rx_bps - 8000) < 1e-6,
+	   "and the rate of the overlay slices");
+	ovl_sample_fini(&s);
+	ovl_facts_fini(&f);
+	ovl_model_free(state);
+	ovl_model_fini(&m);
+}
+
 int main(void)
 {
 	test_run();
+	test_elsewhere();
+	test_last();
 	test_estimated();
 	test_disturbed();
 	return tap_done();

@@ -36,6 +36,7 @@ static inline void scene_facts(struct ovl_facts *f, bool load)
 	f->drop_cost_ns = 300;
 	f->retransmit_cost_ns = 300;
 	f->progs_attached = 3;
+	ovl_str_copy(((struct ovl_ns *)ovl_vec_push(&f->ns))->name, OVL_NAME_MAX, "node1");
 	link = ovl_vec_push(&f->links);
 	ovl_str_copy(link->name, sizeof(link->name), "flannel.1");
 	ovl_str_copy(link->kind, sizeof(link->kind), "vxlan");
@@ -87,7 +88,6 @@ static inline void scene_drop(struct ovl_sample *s, const char *reason, const ch
 {
 	struct ovl_drop *d = ovl_vec_push(&s->drops);
 
-	d->ns = OVL_NS_MACHINE;
 	ovl_str_copy(d->reason, sizeof(d->reason), reason);
 	ovl_str_copy(d->symbol, sizeof(d->symbol), symbol);
 	d->stage = OVL_STAGE_UNCLASSIFIED;

@@ -1,4 +1,6 @@
-/* A peer in a thread, and specs to reach one on the loopback, for the tests of the load's far ends. */
+/*
+ * A peer in a thread, and specs to reach one on the loopback, for the tests of the load's far ends.
+ */
 #ifndef OVL_TESTS_PEER_KIT_H
 #define OVL_TESTS_PEER_KIT_H
 

@@ -10,6 +10,7 @@ static inline void sample_free(struct ovl_facts *f, struct ovl_model *m)
 	ovl_vec_fini(&m->cpu.stages);
 	ovl_vec_fini(&m->cpu.per_cpu);
 	ovl_vec_fini(&m->waterfall.terms);
+	ovl_vec_fini(&m->last.per_cpu);
 	ovl_vec_fini(&m->drops);
 	ovl_vec_fini(&m->counters);
 }
@@ -47,14 +48,16 @@ static inline void sample_huge(struct ovl_facts *f, struct ovl_model *m)
 		t->ns_per_kib *= 1e6;
 		t->underlay_ns_per_kib *= 1e6;
 	}
-	m->drops_ps = 1e12;
-	m->retransmits_ps = 1e15;
+	m->drops_ps = m->last.drops_ps = 1e12;
+	m->retransmits_ps = m->last.retransmits_ps = 1e15;
+	m->last.goodput_bps = 6.42e15;
+	m->last.rtt_ns = 3.6e12;
 	m->self.cpu_ratio = 12.5;
 	m->self.cpu = 1023;
 	m->self.lost_events[0] = 1ull << 60;
 	m->load.overlay.cwnd_segs = UINT32_MAX;
 	m->load.overlay.rtt = (struct ovl_quantiles){true, 1, 1u << 31, UINT64_MAX, UINT64_MAX};
-	m->cpu.per_cpu.v[0].cpu = 1023;
+	m->cpu.per_cpu.v[0].cpu = m->last.per_cpu.v[0].cpu = 1023;
 	memset(m->verdict.sentence, 'x', sizeof(m->verdict.sentence) - 1);
 	m->n_history = OVL_HISTORY;
 	for (int i = 0; i < OVL_HISTORY; i++)

@@ -100,6 +100,7 @@ static inline void sample_cpu(struct ovl_model *m)
 	m->cpu.idle_ns = 17640000000;
 	m->cpu.samples = 66100;
 	m->cpu.unclassified_ratio = 0.012;
+	m->cpu.catch_all_ratio = 0.008;
 	sample_stage(m, OVL_STAGE_GSO, 0.213, "skb_segment");
 	sample_stage(m, OVL_STAGE_GRO, 0.164, "dev_gro_receive");
 	sample_stage(m, OVL_STAGE_COPY_TO_USER, 0.131, "rep_movs_alternative");
@@ -119,6 +120,21 @@ static inline void sample_cpu(struct ovl_model *m)
 	*cpu = (struct ovl_cpu_load){0, 0.97, 0.541, 0, OVL_STAGE_GSO};
 	cpu = ovl_vec_push(&m->cpu.per_cpu);
 	*cpu = (struct ovl_cpu_load){1, 0.61, 0.402, 0.012, OVL_STAGE_GRO};
+}
+
+/** The last interval: a little above the mean. */
+static inline void sample_last(struct ovl_model *m, bool load)
+{
+	struct ovl_cpu_load *cpu;
+
+	m->last.goodput_bps = load ? 6.42e9 : NAN;
+	m->last.drops_ps = 14.2;
+	m->last.retransmits_ps = 2;
+	m->last.rtt_ns = load ? 305000 : NAN;
+	cpu = ovl_vec_push(&m->last.per_cpu);
+	*cpu = (struct ovl_cpu_load){0, 0.98, 0.551, 0, OVL_STAGE_GSO};
+	cpu = ovl_vec_push(&m->last.per_cpu);
+	*cpu = (struct ovl_cpu_load){1, 0.62, 0.412, 0.012, OVL_STAGE_GRO};
 }
 
 /** What the stages cost over the underlay: some nothing, and one stage that the overlay lacks. */
@@ -172,6 +188,7 @@ static inline void sample_waterfall(struct ovl_model *m)
 	w->low_underlay_bps = NAN;
 	w->stderr_pairs = 6;
 	w->ledger_error_ratio = 0.008;
+	w->wake_ratio = 0.093;
 	sample_term(m, "gso", "segmentation in software (GSO)", 1060000000, 205.1, 31e6);
 	sample_term(m, "vxlan_encap", "vxlan encap", 510000000, 100.2, 24e6);
 	sample_term(m, "checksum", "checksum in software", 390000000, 75.3, 20e6);
@@ -218,7 +235,7 @@ static inline void sample_drop(struct ovl_model *m, const char *reason, const ch
 	copy_str(d->reason, reason);
 	copy_str(d->symbol, "__dev_xmit_skb");
 	copy_str(d->iface, iface);
-	d->ns = *iface ? 0 : OVL_NS_MACHINE;
+	d->ns = 0;
 	d->stage = *iface ? OVL_STAGE_QDISC : OVL_STAGE_UNCLASSIFIED;
 	d->benign = benign;
 	d->pkts = segs / 2 + 1;
@@ -259,11 +276,14 @@ static inline void sample_model(struct ovl_model *m, bool load)
 	m->traffic = (struct ovl_traffic){true,	    1048576,	  16384,  33343000000, 23100000,
 					  199728.8, 6351047619.0, 210000, 6411000000};
 	sample_cpu(m);
+	sample_last(m, load);
 	m->drops_ps = 13.9;
 	m->retransmits_ps = 0.52;
 	sample_drop(m, "QDISC_DROP", "eth0", 402, false);
 	sample_drop(m, "SOCKET_RCVBUFF", "", 160, false);
 	sample_drop(m, "QDISC_DROP", "flannel.1", 22, false);
+	sample_drop(m, "NO_SOCKET", "", 31, false);
+	m->drops.v[3].ns = OVL_NS_MACHINE;
 	sample_drop(m, "TCP_OFOMERGE", "", 12, true);
 	sample_counter(m, 0, "Tcp", "RetransSegs", 22);
 	sample_counter(m, OVL_NS_MACHINE, "softnet", "time_squeeze", 117);
@@ -292,12 +312,15 @@ static inline void sample_unknown(struct ovl_model *m)
 	*m = (struct ovl_model){.drops_ps = NAN, .retransmits_ps = NAN};
 	m->traffic = (struct ovl_traffic){
 		.rx_bps = NAN, .tx_bps = NAN, .last_rx_bps = NAN, .last_tx_bps = NAN};
-	m->cpu.unclassified_ratio = NAN;
+	m->cpu.unclassified_ratio = m->cpu.catch_all_ratio = NAN;
 	m->self = (struct ovl_self_model){.cpu_ratio = NAN, .cpu = -1};
 	m->waterfall = (struct ovl_waterfall){.underlay_bps = NAN,
 					      .overlay_bps = NAN,
 					      .lane_purity_ratio = NAN,
-					      .ledger_error_ratio = NAN};
+					      .ledger_error_ratio = NAN,
+					      .wake_ratio = NAN};
+	m->last.goodput_bps = m->last.drops_ps = NAN;
+	m->last.retransmits_ps = m->last.rtt_ns = NAN;
 	m->verdict.confidence_ratio = NAN;
 }
 

@@ -1,4 +1,6 @@
-/* Test Anything Protocol for unit tests: ok(), plan at the end, exit status 1 when anything failed. */
+/*
+ * Test Anything Protocol for unit tests: ok(), plan at the end, exit status 1 when anything failed.
+ */
 #ifndef OVL_TESTS_TAP_H
 #define OVL_TESTS_TAP_H
 

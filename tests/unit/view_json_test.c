@@ -130,6 +130,7 @@ static const char *const waterfall_members[] = {
 	"waterfall.lane",
 	"waterfall.lane_purity_ratio",
 	"waterfall.ledger_error_ratio",
+	"waterfall.wake_ratio",
 	"waterfall.unexplained_bps",
 	"waterfall.terms.0.key",
 	"waterfall.terms.0.label",
@@ -145,6 +146,7 @@ static const char *const cpu_members[] = {
 	"cpu.idle_ns",
 	"cpu.steal_ns",
 	"cpu.unclassified_ratio",
+	"cpu.catch_all_ratio",
 	"cpu.samples",
 	"cpu.hz",
 	"cpu.stages.0.key",
@@ -173,35 +175,16 @@ static const char *const cpu_members[] = {
 	"cpu.softirq_handoffs_per_pkt",
 };
 static const char *const count_members[] = {
-	"drops.0.reason",
-	"drops.0.stage",
-	"drops.0.iface",
-	"drops.0.netns",
-	"drops.0.symbol",
-	"drops.0.pkts",
-	"drops.0.segs",
-	"drops.0.benign",
-	"counters.0.netns",
-	"counters.0.group",
-	"counters.0.name",
-	"counters.0.delta",
-	"self.cpu_ratio",
-	"self.effect_ratio",
-	"self.probes.attached",
-	"self.probes.missing",
-	"self.probes.tracepoint",
-	"self.probes.fentry",
-	"self.probes.kprobe",
-	"self.probes.sampler",
-	"self.missing.0.hook",
-	"self.missing.0.reason",
-	"self.missing.0.lost",
-	"self.lost.ring",
-	"self.lost.map",
-	"self.lost.stack",
-	"self.lost.window",
-	"self.lost.skb_span",
-	"exit.code",
+	"drops.0.reason",	 "drops.0.stage",	   "drops.0.iface",
+	"drops.0.netns",	 "drops.0.symbol",	   "drops.0.pkts",
+	"drops.0.segs",		 "drops.0.benign",	   "counters.0.netns",
+	"counters.0.group",	 "counters.0.name",	   "counters.0.delta",
+	"self.cpu_ratio",	 "self.effect_ratio",	   "self.probes.attached",
+	"self.probes.missing",	 "self.probes.tracepoint", "self.probes.fentry",
+	"self.probes.kprobe",	 "self.probes.sampler",	   "self.missing.0.hook",
+	"self.missing.0.reason", "self.missing.0.lost",	   "self.lost.ring",
+	"self.lost.map",	 "self.lost.stack",	   "self.lost.window",
+	"self.lost.skb_span",	 "self.lost.table",	   "exit.code",
 	"exit.reason",
 };
 
@@ -259,8 +242,8 @@ static void test_known(void)
 	ok(strstr(b.s, "\"sender\":1204.5,"), "a fraction keeps its digits");
 	ok(strstr(b.s, "\"duration_ns\":42000000000,"), "durations are integers");
 	is_str(json_object_get_string(get(o, "drops.1.reason")), "SOCKET_RCVBUFF", "a drop");
-	ok(is_null(o, "drops.1.netns") && is_null(o, "drops.1.iface") &&
-		   is_null(o, "drops.1.stage"),
+	ok(is_null(o, "drops.3.netns") && is_null(o, "drops.3.iface") &&
+		   is_null(o, "drops.3.stage"),
 	   "a drop of unknown place");
 	ok(is_null(o, "load.overlay.cpu_ns_per_kib.receiver"), "NAN is null");
 	ok(is_null(o, "waterfall.terms.11.if_removed_bps"), "in a term too");
@@ -393,7 +376,12 @@ static void test_records(void)
 	ovl_buf_clear(&b);
 	ovl_json_sample(&b, &f, &m);
 	o = parse(&b);
-	is_str(keys(o), "type " MODEL_KEYS, "sample");
+	is_str(keys(o), "type " MODEL_KEYS " last", "sample");
+	is_str(keys(get(o, "last")), "drops_ps retransmits_ps rtt_ns per_cpu goodput_bps",
+	       "its last interval");
+	is_str(keys(get(o, "last.per_cpu.1")), "cpu busy_ratio softirq_ratio", "and CPUs");
+	ok(json_object_get_int64(get(o, "last.goodput_bps")) == 6420000000,
+	   "with values of its own");
 	test_sum(o, "sample record");
 	json_object_put(o);
 	ovl_buf_clear(&b);

@@ -26,7 +26,7 @@ static void make_sample(struct sample *s, enum scenario scenario)
 	*s = (struct sample){.state = {.clock = "12:04:31"}};
 	if (scenario == HUGE_VALUES) {
 		sample_huge(&s->f, &s->m);
-		s->state.state = OVL_STATE_STALE;
+		s->state.state = OVL_STATE_PAUSED;
 		s->state.behind_s = UINT32_MAX;
 		return;
 	}
@@ -40,6 +40,8 @@ static void make_sample(struct sample *s, enum scenario scenario)
 		copy_str(s->m.waterfall.why_not, "warming up: pair 1 of 6");
 		s->m.load.valid = true;
 		sample_load_path(&s->m.load.overlay, 6e9, 310000);
+		s->m.last.goodput_bps = 6.1e9;
+		s->m.last.rtt_ns = 305000;
 	}
 	if (scenario == NOFALL) { /* both paths were measured, but no lane explains them */
 		s->m.waterfall.valid = false;
@@ -266,7 +268,9 @@ static void test_new(void)
 	ovl_buf_fini(&b);
 }
 
-/** The underlay alone was measured so far: its costs are shown, and nothing is said of the overlay. */
+/**
+ * The underlay alone was measured so far: its costs are shown, and nothing is said of the overlay.
+ */
 static void test_underlay_first(void)
 {
 	struct sample s;

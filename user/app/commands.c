@@ -43,6 +43,18 @@ static int lab_offloads(const char *word, enum ovl_lab_offloads *out, struct ovl
 			   word);
 }
 
+/* A lab is not left half-made by ^C: making and removing one takes well under a second. */
+static void hold_signals(bool hold)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
 static int lab_up(const struct ovl_options *o, struct ovl_err *err)
 {
 	struct ovl_lab_spec spec = {.topology = o->args[1], .underlay_mtu = o->mtu};
@@ -52,7 +64,9 @@ static int lab_up(const struct ovl_options *o, struct ovl_err *err)
 
 	if (rc)
 		return rc;
+	hold_signals(true);
 	rc = ovl_lab_up(&spec, &lab, err);
+	hold_signals(false);
 	if (rc)
 		return rc;
 	ovl_buf_printf(&b, "%s is up:", lab.topology);
@@ -64,7 +78,10 @@ static int lab_up(const struct ovl_options *o, struct ovl_err *err)
 		       "remove: ovltrace lab down %s\n",
 		       lab.tunnel_name, lab.topology, lab.ends[0].netns, lab.topology);
 	ovl_lab_close(&lab);
-	return print(&b, err);
+	if (!print(&b, err))
+		return 0;
+	return ovl_err_set(err, OVL_EXIT_FAILED, -EIO,
+			   "lab %s is up, but saying so on stdout failed", o->args[1]);
 }
 
 int ovl_cmd_lab(const struct ovl_options *o, struct ovl_err *err)
@@ -77,15 +94,18 @@ int ovl_cmd_lab(const struct ovl_options *o, struct ovl_err *err)
 		return lab_up(o, err);
 	if (!strcmp(verb, "exec") && o->n_args >= 4)
 		return ovl_lab_exec(o->args[1], o->args[2], o->args + 3, err);
-	if (!strcmp(verb, "down") && o->n_args <= 2)
+	if (!strcmp(verb, "down") && o->n_args <= 2) {
+		hold_signals(true);
 		rc = ovl_lab_down(o->n_args == 2 ? o->args[1] : NULL, &b, err);
-	else if (!strcmp(verb, "list") && o->n_args == 1)
+		hold_signals(false);
+	} else if (!strcmp(verb, "list") && o->n_args == 1) {
 		rc = ovl_lab_list(&b, err);
-	else
+	} else {
 		return ovl_err_set(
 			err, OVL_EXIT_USAGE, -EINVAL,
 			"lab wants: up TOPO | down [TOPO] | list | exec TOPO END -- CMD…; see "
 			"ovltrace lab --help");
+	}
 	if (b.n && print(&b, rc ? NULL : err) && !rc)
 		rc = -EIO;
 	ovl_buf_fini(&b);
@@ -106,6 +126,7 @@ int ovl_cmd_peer(const struct ovl_options *o, struct ovl_err *err)
 		.bind = o->bind, .port = o->port, .ready = peer_ready, .arg = (void *)o->bind};
 	int rc;
 
+	ovl_signals_early();
 	spec.stop_fd = ovl_signals_open();
 	if (spec.stop_fd < 0)
 		return ovl_err_set(err, OVL_EXIT_FAILED, spec.stop_fd,
@@ -143,7 +164,7 @@ int ovl_cmd_doctor(const struct ovl_options *o, struct ovl_err *err)
 	ovl_checks checks = {0};
 	struct ovl_buf b = {0};
 	FILE *f = stdout;
-	int rc = ovl_doctor_run(o->iface, &checks);
+	int rc = ovl_doctor_run(o->iface, &checks), not_found = 0;
 
 	if (rc)
 		return ovl_err_set(err, OVL_EXIT_FAILED, rc, "doctor ran out of memory");
@@ -157,6 +178,9 @@ int ovl_cmd_doctor(const struct ovl_options *o, struct ovl_err *err)
 				ovl_buf_printf(&b, "%-25s lost: %s\n", "", c->lost);
 		}
 	}
+	ovl_vec_each(c, &checks)
+		if (o->iface && !strcmp(c->key, "interface") && c->state == OVL_CHECK_MISSING)
+			not_found = ovl_err_set(err, OVL_EXIT_INPUT, -ENODEV, "%s", c->text);
 	ovl_vec_fini(&checks);
 	if (o->json.path && !(f = fopen(o->json.path, "we"))) {
 		ovl_buf_fini(&b);
@@ -169,7 +193,7 @@ int ovl_cmd_doctor(const struct ovl_options *o, struct ovl_err *err)
 	if (f != stdout)
 		fclose(f);
 	ovl_buf_fini(&b);
-	return rc;
+	return rc ? rc : not_found;
 }
 
 static void list_stages(struct ovl_buf *b)

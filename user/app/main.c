@@ -1,12 +1,18 @@
 /* Which command, and what its result means for the exit code. Nothing else. */
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "app/options.h"
 #include "app/run.h"
 #include "base/buf.h"
 #include "base/version.h"
+
+#define DESCRIPTORS_MIN 128
 
 static const struct command {
 	const char *name;
@@ -27,14 +33,65 @@ static const struct command *find(int argc, char **argv)
 	return c;
 }
 
-static int help(enum ovl_command command)
+/* Without descriptors 0 to 2 the next file opened would get what is meant for the terminal. */
+static void fill_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
+/* Maps, programs, sockets of each namespace and stream: a few hundred descriptors. Ours alone. */
+static int raise_descriptor_limit(struct ovl_err *err)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_max >= DESCRIPTORS_MIN)
+		return 0;
+	return ovl_err_set(
+		err, OVL_EXIT_FAILED, -EMFILE,
+		"only %llu open files are allowed and up to %d are needed: raise the limit "
+		"(ulimit -Hn)",
+		(unsigned long long)limit.rlim_max, DESCRIPTORS_MIN);
+}
+
+static int put(const char *text, struct ovl_err *err)
+{
+	if (fputs(text, stdout) < 0 || fflush(stdout))
+		return ovl_err_set(err, OVL_EXIT_FAILED, -errno, "cannot write to stdout: %s",
+				   strerror(errno));
+	return 0;
+}
+
+static int help(enum ovl_command command, struct ovl_err *err)
 {
 	struct ovl_buf b = {0};
+	int rc;
 
 	ovl_options_help(command, &b);
-	fputs(ovl_buf_str(&b), stdout);
+	rc = put(ovl_buf_str(&b), err);
 	ovl_buf_fini(&b);
-	return OVL_EXIT_OK;
+	return rc;
+}
+
+/* One line whatever the user typed: control characters of a name are shown as '?'. */
+static int complain(int rc, struct ovl_err *err)
+{
+	if (!*err->text)
+		ovl_err_set(err, err->exit, rc, "%s", strerror(-rc));
+	for (char *c = err->text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	fprintf(stderr, "ovltrace: %s\n", err->text);
+	return err->exit;
 }
 
 int main(int argc, char **argv)
@@ -45,18 +102,14 @@ int main(int argc, char **argv)
 	struct ovl_options o;
 	int rc;
 
+	fill_descriptors();
 	setlocale(LC_CTYPE, "");
 	rc = ovl_options_parse(command->bit, argc - words, argv + words, &o, &err);
-	if (!rc && o.version) {
-		printf("ovltrace %s\n", OVL_VERSION);
-		return OVL_EXIT_OK;
-	}
-	if (!rc && o.help)
-		return help(command->bit);
-	if (!rc)
+	if (!rc && o.version)
+		rc = put("ovltrace " OVL_VERSION "\n", &err);
+	else if (!rc && o.help)
+		rc = help(command->bit, &err);
+	else if (!rc && !(rc = raise_descriptor_limit(&err)))
 		rc = command->run(&o, &err);
-	if (rc >= 0)
-		return OVL_EXIT_OK;
-	fprintf(stderr, "ovltrace: %s\n", *err.text ? err.text : strerror(-rc));
-	return err.exit;
+	return rc < 0 ? complain(rc, &err) : OVL_EXIT_OK;
 }

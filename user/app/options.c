@@ -49,7 +49,7 @@ static bool parse_seconds(const char *s, double min, double max, double *out)
 	char *end;
 	double v;
 
-	if (*s < '0' || *s > '9')
+	if (*s < '0' || *s > '9' || s[strspn(s, "0123456789.")])
 		return false;
 	v = strtod(s, &end);
 	if (*end || !isfinite(v) || v < min || v > max)
@@ -230,6 +230,11 @@ static int check_run(const struct ovl_options *o, struct ovl_err *err)
 	if ((o->peer || o->load_anyway) && !o->load)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--peer and --load-anyway need --load iperf-like");
+	if (o->load && o->interval_s < 0.5)
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"--interval %g with --load: at least 0.5 (the idle clock counts in 10 ms)",
+			o->interval_s);
 	if (o->from && !o->peer)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "--from needs --peer");
 	return 0;
@@ -378,7 +383,6 @@ int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
 	rc |= add(facts, "load_anyway", "%s", o->load_anyway ? "true" : "false");
 	rc |= isnan(o->for_s) ? 0 : add(facts, "for", "%g", o->for_s);
 	rc |= o->count ? add(facts, "count", "%llu", o->count) : 0;
-	rc |= add(facts, "interval", "%g", isnan(o->interval_s) ? 1 : o->interval_s);
 	rc |= add(facts, "streams", "%u", o->streams);
 	rc |= add(facts, "length", "%u", o->block_bytes ? o->block_bytes : 128u << 10);
 	rc |= add(facts, "congestion", "%s", o->congestion ? o->congestion : "cubic");

@@ -1,8 +1,11 @@
 #include "app/outputs.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,23 +13,30 @@
 #include "view/canvas.h"
 #include "view/plain.h"
 
-static FILE *open_file(const char *path, struct ovl_err *err)
+static bool same_file(const char *a, const char *b)
 {
-	FILE *f = fopen(path, "we");
+	struct stat x, y;
 
-	if (!f)
-		ovl_err_set(err, OVL_EXIT_FAILED, -errno,
-			    "cannot write %s: %s; give another file (nothing was started)", path,
-			    strerror(errno));
-	return f;
+	return a && b && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino && S_ISREG(x.st_mode);
 }
 
-static int open_out(const struct ovl_out_spec *spec, FILE **file, struct ovl_err *err)
+/* No two outputs in one file, and none over the recording that is replayed. */
+static int check_distinct(const struct ovl_options *o, struct ovl_err *err)
 {
-	if (!spec->on)
-		return 0;
-	*file = spec->path ? open_file(spec->path, err) : stdout;
-	return *file ? 0 : -EIO;
+	const char *const paths[] = {o->json.path, o->jsonl.path, o->record,
+				     o->n_args == 1 ? o->args[0] : NULL};
+	const size_t n = sizeof(paths) / sizeof(paths[0]);
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = i + 1; j < n; j++)
+			if (same_file(paths[i], paths[j]))
+				return ovl_err_set(
+					err, OVL_EXIT_USAGE, -EINVAL,
+					"%s and %s are the same file: give each output a file "
+					"of its own",
+					paths[i], paths[j]);
+	return 0;
 }
 
 int ovl_outputs_open(const struct ovl_options *o, struct ovl_outputs *out, struct ovl_err *err)
@@ -34,10 +44,19 @@ int ovl_outputs_open(const struct ovl_options *o, struct ovl_outputs *out, struc
 	bool stdout_taken = (o->json.on && !o->json.path) || (o->jsonl.on && !o->jsonl.path) ||
 			    o->render_cols > 0;
 
-	*out = (struct ovl_outputs){.options = o, .plain = !stdout_taken};
-	if (open_out(&o->json, &out->json, err))
+	*out = (struct ovl_outputs){
+		.options = o,
+		.plain = !stdout_taken,
+		.signal_fd = -1,
+		.out.fd = STDOUT_FILENO,
+		.json.fd = -1,
+		.jsonl.fd = -1,
+	};
+	if (o->json.on && ovl_outfile_open(&out->json, o->json.path, err))
 		return -EIO;
-	return open_out(&o->jsonl, &out->jsonl, err);
+	if (o->jsonl.on && ovl_outfile_open(&out->jsonl, o->jsonl.path, err))
+		return -EIO;
+	return check_distinct(o, err);
 }
 
 void ovl_outputs_screen(struct ovl_outputs *out)
@@ -64,25 +83,13 @@ void ovl_outputs_screen(struct ovl_outputs *out)
 }
 
 /* Write the buffer and empty it. A reader that left is no error: the run just ends. */
-static int flush(struct ovl_outputs *out, FILE *f, const char *path, struct ovl_err *err)
+static int flush(struct ovl_outputs *out, struct ovl_outfile *f, struct ovl_err *err)
 {
-	int rc = 0;
+	int rc = ovl_outfile_write(f, &out->buf, out->signal_fd, err);
 
-	if (out->buf.failed)
-		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM,
-				   "out of memory while writing results");
-	if (fwrite(ovl_buf_str(&out->buf), 1, out->buf.n, f) != out->buf.n || fflush(f))
-		rc = -errno;
-	ovl_buf_clear(&out->buf);
-	if (rc == -EPIPE && f == stdout) {
-		out->reader_gone = true;
-		return 0;
-	}
-	if (rc)
-		return ovl_err_set(err, OVL_EXIT_FAILED, rc,
-				   "cannot write to %s: %s; free some space "
-				   "or give another file",
-				   path ? path : "stdout", strerror(-rc));
+	if (rc != -EPIPE)
+		return rc;
+	out->reader_gone = true;
 	return 0;
 }
 
@@ -93,10 +100,10 @@ int ovl_outputs_start(struct ovl_outputs *out, const struct ovl_facts *facts, st
 		if (!out->recorder)
 			return -EIO;
 	}
-	if (!out->jsonl)
+	if (out->jsonl.fd < 0)
 		return 0;
 	ovl_json_start(&out->buf, facts);
-	return flush(out, out->jsonl, out->options->jsonl.path, err);
+	return flush(out, &out->jsonl, err);
 }
 
 int ovl_outputs_sample(struct ovl_outputs *out, const struct ovl_sample *sample,
@@ -114,11 +121,11 @@ int ovl_outputs_interval(struct ovl_outputs *out, const struct ovl_facts *facts,
 	if (out->plain && !out->screen) {
 		ovl_outputs_clock(clock, sizeof(clock));
 		ovl_plain_interval(&out->buf, clock, facts, model);
-		rc = flush(out, stdout, NULL, err);
+		rc = flush(out, &out->out, err);
 	}
-	if (!rc && out->jsonl) {
+	if (!rc && out->jsonl.fd >= 0) {
 		ovl_json_sample(&out->buf, facts, model);
-		rc = flush(out, out->jsonl, out->options->jsonl.path, err);
+		rc = flush(out, &out->jsonl, err);
 	}
 	return rc;
 }
@@ -126,10 +133,12 @@ int ovl_outputs_interval(struct ovl_outputs *out, const struct ovl_facts *facts,
 void ovl_outputs_paint(struct ovl_outputs *out, const struct ovl_facts *facts,
 		       const struct ovl_model *model, const struct ovl_page_state *state)
 {
+	struct pollfd writable = {.fd = STDOUT_FILENO, .events = POLLOUT};
 	bool ascii = out->canvas.ascii;
 	int cols, rows;
 
-	if (!out->screen)
+	/* a terminal that was stopped (^S) must not keep us from ending */
+	if (!out->screen || poll(&writable, 1, 0) != 1)
 		return;
 	ovl_screen_size(out->screen, &cols, &rows);
 	if (cols != out->canvas.cols || rows != out->canvas.rows) {
@@ -156,7 +165,7 @@ static int render(struct ovl_outputs *out, const struct ovl_facts *facts,
 	ovl_page_paint(&canvas, facts, model, &state);
 	ovl_canvas_text(&canvas, &out->buf);
 	ovl_canvas_fini(&canvas);
-	return flush(out, stdout, NULL, err);
+	return flush(out, &out->out, err);
 }
 
 /* Every output is tried, also after one has failed; the first failure is reported. */
@@ -171,20 +180,20 @@ int ovl_outputs_finish(struct ovl_outputs *out, const struct ovl_facts *facts,
 	out->screen = NULL;
 	if (out->plain) {
 		ovl_plain_report(&out->buf, facts, model);
-		rc = flush(out, stdout, NULL, err);
+		rc = flush(out, &out->out, err);
 	}
 	if (out->options->render_cols) {
 		now = render(out, facts, model, rc ? &later : err);
 		rc = rc ? rc : now;
 	}
-	if (out->json) {
+	if (out->json.fd >= 0) {
 		ovl_json_document(&out->buf, facts, model, how);
-		now = flush(out, out->json, out->options->json.path, rc ? &later : err);
+		now = flush(out, &out->json, rc ? &later : err);
 		rc = rc ? rc : now;
 	}
-	if (out->jsonl) {
+	if (out->jsonl.fd >= 0) {
 		ovl_json_end(&out->buf, facts, model, how);
-		now = flush(out, out->jsonl, out->options->jsonl.path, rc ? &later : err);
+		now = flush(out, &out->jsonl, rc ? &later : err);
 		rc = rc ? rc : now;
 	}
 	if (out->recorder) {
@@ -201,10 +210,8 @@ void ovl_outputs_close(struct ovl_outputs *out)
 	ovl_canvas_fini(&out->canvas);
 	if (out->recorder)
 		ovl_recorder_close(out->recorder, NULL);
-	if (out->json && out->json != stdout)
-		fclose(out->json);
-	if (out->jsonl && out->jsonl != stdout)
-		fclose(out->jsonl);
+	ovl_outfile_close(&out->json);
+	ovl_outfile_close(&out->jsonl);
 	ovl_buf_fini(&out->buf);
 }
 

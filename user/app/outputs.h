@@ -1,14 +1,14 @@
 /*
- * Where a run's results go: the screen, stdout and files. Opened before anything is started, so that an
- * unwritable file costs nothing; the only place that writes.
+ * Where a run's results go: the screen, stdout and files. Opened before anything is started, so
+ * that an unwritable file costs nothing; the only place that writes.
  */
 #ifndef OVL_APP_OUTPUTS_H
 #define OVL_APP_OUTPUTS_H
 
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "app/options.h"
+#include "app/outfile.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "collect/recording.h"
@@ -20,12 +20,13 @@
 
 struct ovl_outputs {
 	const struct ovl_options *options;
-	FILE *json, *jsonl; /* NULL: off; may be stdout */
+	struct ovl_outfile out, json, jsonl; /* out: stdout, for text */
+	int signal_fd; /* readable: the user wants an end, also while a reader blocks us; -1: none */
 	struct ovl_recorder *recorder;
 	struct ovl_screen *screen; /* NULL: no terminal in use */
 	struct ovl_canvas canvas;
 	bool plain;	  /* text blocks and report on stdout */
-	bool reader_gone; /* stdout was closed by its reader: end quietly */
+	bool reader_gone; /* stdout's reader left, or does not read while a signal asks for an end */
 	struct ovl_buf buf;
 };
 

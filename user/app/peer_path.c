@@ -19,7 +19,9 @@ static int resolve(const char *option, const char *word, char addr[64], uint16_t
 	unsigned long long v;
 	int rc;
 
-	ovl_str_copy(host, sizeof(host), word);
+	if (!ovl_str_copy(host, sizeof(host), word))
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "%s: a host name has at most 253 characters", option);
 	if (colon && (strchr(word, ':') == colon || colon[-1] == ']')) {
 		if (!ovl_str_u64(colon + 1, 1, 65535, &v))
 			return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
@@ -44,21 +46,21 @@ static int resolve(const char *option, const char *word, char addr[64], uint16_t
 		  : 0;
 }
 
-/* Is there an `ovltrace peer` at the VTEP? Asked by connecting as the load will. */
-static bool answers(const struct ovl_load_spec *load)
+/* Does an `ovltrace peer` answer on this path? Asked by connecting as the load will. */
+static int ask(const struct ovl_load_spec *load, enum ovl_load_which which, struct ovl_err *err)
 {
 	struct ovl_load_spec probe = *load;
-	struct ovl_err ignored = OVL_ERR_INIT;
 	struct ovl_load *trial;
 
-	probe.path[OVL_LOAD_OVERLAY].used = false;
+	probe.path[OVL_LOAD_PATHS - 1 - which].used = false;
 	probe.streams = 1;
-	probe.connect_timeout_ms = 1000;
-	trial = ovl_load_start(&probe, &ignored);
+	if (which == OVL_LOAD_UNDERLAY)
+		probe.connect_timeout_ms = 1000;
+	trial = ovl_load_start(&probe, err);
 	if (!trial)
-		return false;
+		return -EIO;
 	ovl_load_stop(trial);
-	return true;
+	return 0;
 }
 
 static int underlay(const struct ovl_options *o, const struct ovl_target *target,
@@ -85,11 +87,15 @@ static int underlay(const struct ovl_options *o, const struct ovl_target *target
 					 o->baseline, load->port);
 		return rc;
 	}
+	/* asking the peer also fills the neighbour entry that leads to its VTEP */
+	rc = ask(load, OVL_LOAD_OVERLAY, err);
+	if (rc)
+		return rc;
 	rc = ovl_vtep_find(target->ns_fd[0], o->iface, load->path[OVL_LOAD_OVERLAY].addr, vtep,
 			   &why);
 	if (!rc) {
 		ovl_str_copy(path->addr, sizeof(path->addr), vtep);
-		if (answers(load))
+		if (!ask(load, OVL_LOAD_UNDERLAY, &why))
 			return 0;
 		snprintf(
 			said, OVL_TEXT_MAX,

@@ -5,9 +5,9 @@
 #include "base/err.h"
 
 /**
- * Look at the CPUs this process may use for 0.2 s: the two idlest, the receiver (which usually limits)
- * on the lower one as in labs (one CPU: the same twice), and how many CPUs' worth of time was idle in
- * all. 0 or -errno.
+ * Look for 0.2 s at the CPUs of ovl_cpus_read: the two that ovl_cpus_pick prefers, so the idlest
+ * that are no thread siblings, and how many CPUs' worth of time was idle in all of them. 0 or
+ * -errno.
  */
 int ovl_quiet_cpus(int *sender, int *receiver, double *idle_cpus, struct ovl_err *err);
 

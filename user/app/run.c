@@ -17,6 +17,21 @@
 #define SAMPLE_BUDGET \
 	0.013 /* of a busy CPU, for the sampler; the rest of 2 % is left to the reading */
 
+static void end_quietly(int number)
+{
+	(void)number;
+	_exit(OVL_EXIT_OK);
+}
+
+void ovl_signals_early(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of that write */
+	signal(SIGINT, end_quietly);
+	signal(SIGTERM, end_quietly);
+	signal(SIGHUP, end_quietly);
+}
+
 int ovl_signals_open(void)
 {
 	sigset_t set;
@@ -28,26 +43,41 @@ int ovl_signals_open(void)
 	sigaddset(&set, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
-	signal(SIGPIPE, SIG_IGN);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }
 
 /* The sampler must know whose work a task does before the first packet. */
-static void name_tasks(struct ovl_session *s)
+static int name_tasks(struct ovl_session *s, struct ovl_err *err)
 {
 	pid_t tids[OVL_LOAD_STREAMS_MAX];
+	int rc = ovl_collect_class(s->collect, gettid(), OVL_TASK_SELF);
 
-	ovl_collect_class(s->collect, gettid(), OVL_TASK_SELF);
-	if (!s->load)
-		return;
-	for (int sender = 0; sender < 2; sender++) {
+	for (int sender = 0; s->load && sender < 2; sender++) {
 		uint32_t n = ovl_load_tids(s->load, sender, tids, OVL_LOAD_STREAMS_MAX);
 
-		for (uint32_t i = 0; i < n; i++)
-			ovl_collect_class(s->collect, tids[i],
-					  sender ? OVL_TASK_LOAD_TX : OVL_TASK_LOAD_RX);
+		for (uint32_t i = 0; i < n && !rc; i++)
+			rc = ovl_collect_class(s->collect, tids[i],
+					       sender ? OVL_TASK_LOAD_TX : OVL_TASK_LOAD_RX);
 	}
+	return rc ? ovl_err_set(
+			    err, OVL_EXIT_FAILED, rc,
+			    "cannot tell the sampler which tasks are the load's: %s; without that "
+			    "its work would count as other tasks'",
+			    strerror(-rc))
+		  : 0;
+}
+
+/* The interval as the plan made it, for the JSON document's `config`. */
+static int note_interval(struct ovl_facts *facts)
+{
+	struct ovl_setting *s = ovl_vec_push(&facts->config);
+
+	if (!s)
+		return -ENOMEM;
+	snprintf(s->name, sizeof(s->name), "interval");
+	snprintf(s->value, sizeof(s->value), "%.3f", (double)facts->interval_ns / 1e9);
+	return 0;
 }
 
 static int start(struct ovl_session *s, const struct ovl_options *o, struct ovl_err *err)
@@ -69,11 +99,19 @@ static int start(struct ovl_session *s, const struct ovl_options *o, struct ovl_
 		snprintf(facts->load.congestion, sizeof(facts->load.congestion), "%s",
 			 ovl_load_congestion(s->load));
 	}
-	name_tasks(s);
+	if (name_tasks(s, err))
+		return -EIO;
+	/* until here a signal just ends the program: nothing outlives it, nothing is measured yet */
+	s->signal_fd = s->out->signal_fd = ovl_signals_open();
+	if (s->signal_fd < 0)
+		return ovl_err_set(err, OVL_EXIT_FAILED, s->signal_fd,
+				   "cannot watch for signals: %s", strerror(-s->signal_fd));
 	ovl_outputs_screen(s->out);
 	ovl_plan_make(o, s->scene->load.path[OVL_LOAD_UNDERLAY].used, s->out->screen != NULL,
 		      &s->plan);
 	facts->interval_ns = s->plan.interval_ns;
+	if (note_interval(facts))
+		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	return ovl_outputs_start(s->out, facts, err);
 }
 
@@ -104,12 +142,12 @@ int ovl_cmd_run(const struct ovl_options *o, struct ovl_err *err)
 {
 	struct ovl_outputs out;
 	struct ovl_scene scene;
-	struct ovl_session s = {.scene = &scene, .out = &out};
-	int rc = ovl_outputs_open(o, &out, err);
+	struct ovl_session s = {.scene = &scene, .out = &out, .signal_fd = -1};
+	int rc;
 
-	if (!rc)
-		rc = s.signal_fd = ovl_signals_open();
-	if (rc >= 0) {
+	ovl_signals_early();
+	rc = ovl_outputs_open(o, &out, err);
+	if (!rc) {
 		rc = ovl_scene_open(o, &scene, err);
 		if (!rc && *scene.said)
 			fprintf(stderr, "ovltrace: %s\n", scene.said);
@@ -122,7 +160,8 @@ int ovl_cmd_run(const struct ovl_options *o, struct ovl_err *err)
 		ovl_model_free(s.state);
 		ovl_sample_fini(&s.sample);
 		ovl_scene_close(&scene);
-		close(s.signal_fd);
+		if (s.signal_fd >= 0)
+			close(s.signal_fd);
 	}
 	ovl_outputs_close(&out);
 	return rc;
@@ -135,7 +174,7 @@ int ovl_cmd_replay(const struct ovl_options *o, struct ovl_err *err)
 	struct ovl_sample sample = {0};
 	struct ovl_model model = {0};
 	struct ovl_view_exit how = {OVL_EXIT_OK, "done"};
-	struct ovl_model_state *state = ovl_model_new();
+	struct ovl_model_state *state;
 	struct ovl_replay *replay = NULL;
 	bool truncated = false;
 	int rc;
@@ -143,6 +182,10 @@ int ovl_cmd_replay(const struct ovl_options *o, struct ovl_err *err)
 	if (o->n_args != 1)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "replay wants one recording: ovltrace replay FILE");
+	state = ovl_model_new();
+	if (!state)
+		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
+	ovl_signals_early();
 	rc = ovl_outputs_open(o, &out, err);
 	if (!rc) {
 		replay = ovl_replay_open(o->args[0], &facts, err);
@@ -153,7 +196,7 @@ int ovl_cmd_replay(const struct ovl_options *o, struct ovl_err *err)
 		if (rc <= 0)
 			break;
 		rc = ovl_model_add(state, &facts, &sample);
-		if (!rc && out.jsonl && sample.phase != OVL_PHASE_SETTLE) {
+		if (!rc && out.jsonl.fd >= 0 && sample.phase != OVL_PHASE_SETTLE) {
 			rc = ovl_model_build(state, &facts, &model);
 			if (!rc)
 				rc = ovl_outputs_interval(&out, &facts, &model, err);

@@ -162,7 +162,8 @@ static int scene_of_twin(struct ovl_scene *s, const struct ovl_options *o, struc
 		return rc;
 	facts_of_load(s, "twin");
 	snprintf(s->facts.load.where, sizeof(s->facts.load.where),
-		 "twin of %s (CPU only: no NIC, no wire) on CPUs %d and %d", o->iface,
+		 "twin of %s (CPU only: no NIC, no wire%s) on CPUs %d and %d", o->iface,
+		 strchr(s->facts.vxlan.local, ':') ? "; its underlay is IPv4" : "",
 		 s->lab.cpu_sender, s->lab.cpu_receiver);
 	snprintf(s->said, sizeof(s->said),
 		 "loading a private twin of %s on CPUs %d (sender) and %d (receiver); no packet "

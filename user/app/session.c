@@ -88,7 +88,8 @@ static void on_input(struct ovl_session *s)
 	enum ovl_key key;
 	bool any = false;
 
-	while (s->out->screen && (key = ovl_screen_key(s->out->screen)) != OVL_KEY_NONE) {
+	while (!s->stop && s->out->screen &&
+	       (key = ovl_screen_key(s->out->screen)) != OVL_KEY_NONE) {
 		on_key(s, key);
 		any = true;
 	}
@@ -290,6 +291,9 @@ static int run_observe(struct ovl_session *s, struct ovl_err *err)
 			rc = publish(s, err);
 		if (ended)
 			break;
+		/* after SIGSTOP or a suspend: no burst of empty intervals to catch up */
+		if (ovl_clock_ns() > edge + s->plan.interval_ns)
+			edge = ovl_clock_ns();
 	}
 	return rc;
 }

@@ -1,6 +1,7 @@
 /*
- * A session: the loop of a run. Waits for the next edge, reads the instruments there, feeds the model
- * and hands the result to the outputs. Knows the order of slices; knows no screen, socket or map.
+ * A session: the loop of a run. Waits for the next edge, reads the instruments there, feeds the
+ * model and hands the result to the outputs. Knows the order of slices; knows no screen, socket or
+ * map.
  */
 #ifndef OVL_APP_SESSION_H
 #define OVL_APP_SESSION_H
@@ -45,7 +46,10 @@ struct ovl_session {
 	const char *reason;   /* why it ended */
 };
 
-/** Measure until the plan is done or the user stops. 0, or -errno with *err (results so far are kept). */
+/**
+ * Measure until the plan is done or the user stops. 0, or -errno with *err (results so far are
+ * kept).
+ */
 int ovl_session_run(struct ovl_session *s, struct ovl_err *err);
 
 #endif

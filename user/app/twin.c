@@ -5,7 +5,10 @@
 
 #include "app/quiet_cpus.h"
 
-/* Feature bits that change where segments and checksums are made; the rest does not matter to a veth. */
+/*
+ * Feature bits that change where segments and checksums are made; the rest does not matter to a
+ * veth.
+ */
 static const char *const copied[] = {
 	"tx-tcp-segmentation",		"tx-tcp-ecn-segmentation",
 	"tx-tcp-mangleid-segmentation", "tx-tcp6-segmentation",
@@ -24,7 +27,10 @@ static bool feature_on(const struct ovl_link *link, const char *name)
 	return false;
 }
 
-/* Devices checksum by protocol (tx-checksum-ipv4) or generically; veth and vxlan know only the latter. */
+/*
+ * Devices checksum by protocol (tx-checksum-ipv4) or generically; veth and vxlan know only the
+ * latter.
+ */
 static bool has_feature(const struct ovl_link *link, const char *name)
 {
 	if (!strcmp(name, "tx-checksum-ip-generic") && feature_on(link, "tx-checksum-ipv4"))
@@ -80,5 +86,8 @@ int ovl_twin_make(const struct ovl_facts *facts, const struct ovl_options *o, st
 	spec.features_off = under_off;
 	spec.n_tunnel_features_off = features_off(iface, tunnel_off);
 	spec.tunnel_features_off = tunnel_off;
-	return ovl_lab_twin(&spec, lab, err);
+	rc = ovl_lab_twin(&spec, lab, err);
+	if (rc && err->exit == OVL_EXIT_USAGE) /* the interface asks for what no twin can be */
+		err->exit = OVL_EXIT_INPUT;
+	return rc;
 }

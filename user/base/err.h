@@ -1,4 +1,6 @@
-/* Errors as values: a negative errno plus one sentence for a human and the exit code it leads to. */
+/*
+ * Errors as values: a negative errno plus one sentence for a human and the exit code it leads to.
+ */
 #ifndef OVL_BASE_ERR_H
 #define OVL_BASE_ERR_H
 

@@ -20,13 +20,13 @@ static int decimals_for(double scaled)
 }
 
 /** First unit in which max stays below 1000 (after rounding), else the last one. */
-static struct ovl_unit choose(double max, double step, const char *const *names, int n)
+static struct ovl_unit choose(double max, const char *const *names, int n)
 {
 	struct ovl_unit unit = {1, names[0], 2};
 	double v = isfinite(max) ? fabs(max) : 0;
 
 	for (int i = 1; i < n && v / unit.per >= 999.95; i++) {
-		unit.per *= step;
+		unit.per *= 1e3;
 		unit.name = names[i];
 	}
 	unit.decimals = decimals_for(v / unit.per);
@@ -38,7 +38,7 @@ struct ovl_unit ovl_units_rate(double max_bps)
 	static const char *const names[] = {"bit/s",  "kbit/s", "Mbit/s",
 					    "Gbit/s", "Tbit/s", "Pbit/s"};
 
-	return choose(max_bps, 1e3, names, 6);
+	return choose(max_bps, names, 6);
 }
 
 struct ovl_unit ovl_units_time(double max_ns, bool ascii)
@@ -46,13 +46,13 @@ struct ovl_unit ovl_units_time(double max_ns, bool ascii)
 	static const char *const names[] = {"ns", "µs", "ms", "s"};
 	static const char *const plain[] = {"ns", "us", "ms", "s"};
 
-	return choose(max_ns, 1e3, ascii ? plain : names, 4);
+	return choose(max_ns, ascii ? plain : names, 4);
 }
 
 struct ovl_unit ovl_units_count(double max)
 {
 	static const char *const names[] = {"", "k", "M", "G", "T", "P", "E"};
-	struct ovl_unit unit = choose(max, 1e3, names, 7);
+	struct ovl_unit unit = choose(max, names, 7);
 
 	if (unit.per > 1)
 		return unit;
@@ -66,16 +66,6 @@ struct ovl_unit ovl_units_count(double max)
 struct ovl_unit ovl_units_plain(double max)
 {
 	return (struct ovl_unit){1, "", isfinite(max) && fabs(max) >= 999.95 ? 0 : 1};
-}
-
-struct ovl_unit ovl_units_size(double max_bytes)
-{
-	static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-	struct ovl_unit unit = choose(max_bytes, 1024, names, 6);
-
-	if (unit.per <= 1)
-		unit.decimals = 0;
-	return unit;
 }
 
 struct ovl_unit ovl_units_share(void)

@@ -30,8 +30,6 @@ struct ovl_unit ovl_units_time(double max_ns, bool ascii);
 struct ovl_unit ovl_units_count(double max);
 /** No unit and no prefix, at most one decimal: for columns of ns/KiB up to max. */
 struct ovl_unit ovl_units_plain(double max);
-/** Unit for sizes up to max_bytes (B, KiB, MiB, …). */
-struct ovl_unit ovl_units_size(double max_bytes);
 /** Percent with one decimal, for ratios 0…1. */
 struct ovl_unit ovl_units_share(void);
 

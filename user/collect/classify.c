@@ -143,6 +143,8 @@ void ovl_classify_sample(const struct ovl_stack_class *stack, const struct ovl_s
 		out->busy = false;
 	if (stack->softirq)
 		out->ctx = OVL_CTX_SOFTIRQ;
+	else if (stack->irq)
+		out->ctx = OVL_CTX_IRQ;
 	/*
 	 * A timer that expires while the CPU sleeps may be let in only behind the interrupt that wakes
 	 * it (seen on virtual machines): the sample then lands on that interrupt's entry, although the

@@ -47,7 +47,9 @@ struct ovl_sample_mode {
 	uint8_t task_class; /* enum ovl_task_class of bpf/abi.h */
 };
 
-/** Match one function name (without compiler suffixes) against the tables; the longest pattern wins. */
+/**
+ * Match one function name (without compiler suffixes) against the tables; the longest pattern wins.
+ */
 void ovl_classify_symbol(const char *name, struct ovl_symbol_class *out);
 
 /**
@@ -58,7 +60,9 @@ void ovl_classify_symbol(const char *name, struct ovl_symbol_class *out);
 void ovl_classify_stack(const struct ovl_symbol_class *const *frames, size_t n,
 			struct ovl_stack_class *out);
 
-/** Combine a stack's class (NULL: the stack was lost or is a user-mode one) with the sample's mode. */
+/**
+ * Combine a stack's class (NULL: the stack was lost or is a user-mode one) with the sample's mode.
+ */
 void ovl_classify_sample(const struct ovl_stack_class *stack, const struct ovl_sample_mode *mode,
 			 struct ovl_class *out);
 

@@ -117,12 +117,15 @@ struct ovl_codec_vec {
 extern const struct ovl_codec_table ovl_codec_facts;
 extern const struct ovl_codec_table ovl_codec_sample;
 
-/** The JSON object of the struct at `from`; members that are zero or empty are left out. NULL: no memory. */
+/**
+ * The JSON object of the struct at `from`; members that are zero or empty are left out. NULL: no
+ * memory.
+ */
 struct json_object *ovl_codec_write(const struct ovl_codec_table *t, const void *from);
 /**
- * Fill the struct at `to` from obj (NULL: all defaults). Vectors are refilled, their memory is kept;
- * where their elements hold vectors themselves (facts), `to` must be zeroed before.
- * 0, -ENOMEM, or -EINVAL with a half-sentence in err->text ("\"count\" of a hit is not a number").
+ * Fill the struct at `to` from obj (NULL: all defaults). Vectors are refilled, their memory is
+ * kept; where their elements hold vectors themselves (facts), `to` must be zeroed before. 0,
+ * -ENOMEM, or -EINVAL with a half-sentence in err->text ("\"count\" of a hit is not a number").
  * After a failure `to` is incomplete but can be released.
  */
 int ovl_codec_read(const struct ovl_codec_table *t, struct json_object *obj, void *to,

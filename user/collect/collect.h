@@ -1,6 +1,6 @@
 /*
- * Collecting: the only floor that knows libbpf, /proc and rtnetlink of the watched node, and the only
- * one that reads recordings. Facts first, then one sample per interval.
+ * Collecting: the only floor that knows libbpf, /proc and rtnetlink of the watched node, and the
+ * only one that reads recordings. Facts first, then one sample per interval.
  */
 #ifndef OVL_COLLECT_COLLECT_H
 #define OVL_COLLECT_COLLECT_H
@@ -19,8 +19,10 @@ struct ovl_collect_spec {
 	bool no_bpf;	       /* counters only (a kernel or user without BPF) */
 	uint64_t calibrate_ns; /* at most this long is spent on calibration; 0: none */
 	/*
-	 * The sampler's rate is lowered until rate × measured cost of a sample is within this share of a
-	 * CPU (never below 97 Hz); facts->sample_hz says what came of it. 0: sample_hz as it is.
+	 * The sampler's rate is lowered until rate × measured cost of a sample is within this share
+	 * of a
+	 * CPU (never below 97 Hz, and at most 197 Hz where that cost could not be measured);
+	 * facts->sample_hz says what came of it. 0: sample_hz as it is.
 	 */
 	double sample_budget_ratio;
 };
@@ -28,9 +30,10 @@ struct ovl_collect_spec {
 struct ovl_collect;
 
 /**
- * Load and attach the instruments for the namespaces in facts->ns (entered by the fds in ns_fd, same
- * order). Fills facts->{sample_hz, *_cost_ns, progs_attached, missing, libbpf_version}. Instruments
- * that the kernel refuses are listed in facts->missing; only when none is left does this fail
+ * Load and attach the instruments for the namespaces in facts->ns (entered by the fds in ns_fd,
+ * same order). Fills facts->{sample_hz, *_cost_ns, progs_attached, missing, libbpf_version}.
+ * Instruments that the kernel refuses are listed in facts->missing; only when none is left does
+ * this fail
  * (OVL_EXIT_RIGHTS with the capability named, or OVL_EXIT_KERNEL).
  */
 struct ovl_collect *ovl_collect_open(const struct ovl_collect_spec *spec, struct ovl_facts *facts,
@@ -46,8 +49,10 @@ int ovl_collect_begin(struct ovl_collect *c, struct ovl_err *err);
 int ovl_collect_end(struct ovl_collect *c, const struct ovl_facts *facts, struct ovl_sample *s,
 		    struct ovl_err *err);
 /**
- * Refresh facts->*_cost_ns: the costs are measured again under the real load during the first interval
- * that ovl_collect_end ends. Cheap; call it after each ovl_collect_end, or before the report.
+ * Refresh facts->*_cost_ns: the costs are measured again under the real load in the first second of
+ * the first interval that ovl_collect_end ends; what an interrupt costs, if it could not be
+ * measured at the start, by the following calls of ovl_collect_end (10 ms each). Cheap; call it
+ * after each ovl_collect_end, or before the report.
  */
 void ovl_collect_costs(const struct ovl_collect *c, struct ovl_facts *facts);
 void ovl_collect_close(struct ovl_collect *c);
@@ -66,21 +71,26 @@ struct ovl_target {
  * Find `iface` in `netns` (NAME, PATH or PID; NULL: current, then named ones, then those of running
  * processes) and fill facts->{ns, links, iface, vxlan}: the interface with features, its underlay
  * device, its bridge or master and the pods' veth pairs that hang on it (their namespaces too).
- * -ENODEV with OVL_EXIT_INPUT: not found; names similar interfaces that exist; or several found: lists them.
- * `prefer` (may be NULL) decides among several: it gets the candidates' namespace names and returns the
- * index to take, or -1.
+ * -ENODEV with OVL_EXIT_INPUT: not found; names similar interfaces that exist; or several found:
+ * lists them. `prefer` (may be NULL) decides among several: it gets the candidates' namespace names
+ * and returns the index to take, or -1.
  */
 int ovl_target_find(const char *iface, const char *netns,
 		    int (*prefer)(const char *const *names, uint32_t n), struct ovl_facts *facts,
 		    struct ovl_target *target, struct ovl_err *err);
-/** Add all devices of one more namespace (a twin's, a lab's) to the facts. Takes over ns_fd on success. */
+/**
+ * Add all devices of one more namespace (a twin's, a lab's) to the facts. Takes over ns_fd on
+ * success.
+ */
 int ovl_target_add_ns(struct ovl_target *target, struct ovl_facts *facts, const char *name,
 		      int ns_fd, struct ovl_err *err);
 void ovl_target_close(struct ovl_target *target);
 /** Fill the host part of the facts: kernel, arch, cpus, nodename, tool and libbpf versions. */
 void ovl_target_host(struct ovl_facts *facts);
 
-/* collect/doctor.c: what this kernel, this process and this interface allow; each check by doing it */
+/*
+ * collect/doctor.c: what this kernel, this process and this interface allow; each check by doing it
+ */
 
 enum ovl_check_state { OVL_CHECK_OK = 0, OVL_CHECK_MISSING, OVL_CHECK_SKIPPED };
 struct ovl_check {

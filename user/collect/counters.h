@@ -1,6 +1,6 @@
 /*
- * Counters the kernel keeps anyway: CPU clocks, device statistics, protocol counters, softnet. Read from
- * file descriptors and sockets opened once inside each namespace of the path.
+ * Counters the kernel keeps anyway: CPU clocks, device statistics, protocol counters, softnet. Read
+ * from file descriptors and sockets opened once inside each namespace of the path.
  */
 #ifndef OVL_COLLECT_COUNTERS_H
 #define OVL_COLLECT_COUNTERS_H
@@ -18,7 +18,8 @@ struct ovl_counters *ovl_counters_open(const struct ovl_facts *facts, const int 
 int ovl_counters_begin(struct ovl_counters *c, struct ovl_err *err);
 /**
  * Read all counters again and fill sample->{end_ts_ns, start_ts_ns, cpus, links, counters} with the
- * differences; what was read is the beginning of the next interval. Only counters that moved are listed;
+ * differences; what was read is the beginning of the next interval. Only counters that moved are
+ * listed;
  * CPUs and links always.
  */
 int ovl_counters_end(struct ovl_counters *c, const struct ovl_facts *facts,

@@ -1,4 +1,4 @@
-#include "collect/doctor.h"
+#include "collect/doctor_bpf.h"
 
 #include <errno.h>
 #include <net/if.h>
@@ -6,7 +6,6 @@
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,18 +19,9 @@
 
 #include "base/str.h"
 #include "collect/counters.h"
+#include "collect/doctor_say.h"
 #include "collect/links.h"
 #include "collect/netns.h"
-
-enum ovl_check_state ovl_doctor_say(enum ovl_check_state state, char *text, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, OVL_TEXT_MAX, fmt, ap);
-	va_end(ap);
-	return state;
-}
 
 static enum ovl_check_state check_kallsyms(const char *iface, struct btf *btf, char *text)
 {

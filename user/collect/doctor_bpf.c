@@ -1,3 +1,5 @@
+#include "collect/doctor_bpf.h"
+
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -11,7 +13,7 @@
 #include <bpf/btf.h>
 
 #include "base/clock.h"
-#include "collect/doctor.h"
+#include "collect/doctor_say.h"
 
 #define PROBED	 "netif_receive_skb" /* exported: a function of its own in every kernel */
 #define SPIN_NS	 50000000ull	     /* the sampler is waited for that long */
@@ -264,26 +266,6 @@ static enum ovl_check_state check_cpu_events(const char *iface, struct btf *btf,
 			      paranoid);
 }
 
-static enum ovl_check_state check_cycles(const char *iface, struct btf *btf, char *text)
-{
-	struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE,
-				       .config = PERF_COUNT_HW_CPU_CYCLES,
-				       .sample_freq = CHECK_HZ,
-				       .freq = 1};
-	int event = perf_open(&attr, current_cpu());
-
-	(void)iface;
-	(void)btf;
-	if (event < 0)
-		return ovl_doctor_say(
-			OVL_CHECK_MISSING, text,
-			"a hardware cycle counter could not be opened (%s): the sampler "
-			"uses cpu-clock",
-			strerror(-event));
-	close(event);
-	return ovl_doctor_say(OVL_CHECK_OK, text, "a hardware cycle counter was opened on a CPU");
-}
-
 static enum ovl_check_state check_bpf_stats(const char *iface, struct btf *btf, char *text)
 {
 	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
@@ -307,9 +289,6 @@ const struct ovl_doctor_check *ovl_doctor_bpf_checks(size_t *n)
 		{"sampler", "where CPU time goes: stages, waterfall and verdict", check_sampler},
 		{"cpu_events", "the sampler: it needs events for all tasks of each CPU",
 		 check_cpu_events},
-		{"cpu_cycles",
-		 "samples by cycles instead of time, and inside interrupts-off regions",
-		 check_cycles},
 		{"tp_btf", "drops by reason and place, retransmissions", check_tp_btf},
 		{"fentry", "exact function counts and times (tier fentry)", check_fentry},
 		{"kprobe", "the same by kprobes where fentry is refused (tier kprobe)",

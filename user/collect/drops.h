@@ -14,8 +14,8 @@
 struct ovl_drops;
 
 /**
- * Tell the programs which devices and namespaces exist. `in`, `reasons` and `ksyms` (NULL: places are
- * addresses) must outlive the result.
+ * Tell the programs which devices and namespaces exist. `in`, `reasons` and `ksyms` (NULL: places
+ * are addresses) must outlive the result.
  */
 struct ovl_drops *ovl_drops_open(struct ovl_instruments *in, const struct ovl_reasons *reasons,
 				 const struct ovl_ksyms *ksyms, const struct ovl_facts *facts,

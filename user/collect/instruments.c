@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -15,6 +17,10 @@
 #define CAP_BIT_SYS_ADMIN 21
 #define CAP_BIT_PERFMON	  38
 #define CAP_BIT_BPF	  39
+
+#define PIDNS_INITIAL	0xeffffffcu /* PROC_PID_INIT_INO of the kernel */
+#define SAMPLES_PER_CPU 1024	    /* distinct situations of one CPU in an interval */
+#define SAMPLES_MOST	262144
 
 /* By enum ovl_prog. */
 static const struct {
@@ -110,6 +116,30 @@ static enum ovl_exit explain(int rc, char *text, size_t n)
 	return OVL_EXIT_RIGHTS;
 }
 
+/* In a container, thread ids are those of its own PID namespace: BPF has to count as /proc does. */
+static void set_pidns(struct ovltrace_bpf *skel)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == PIDNS_INITIAL)
+		return;
+	/* as the kernel writes a device number, which is not how stat encodes it */
+	skel->rodata->ovl_pidns_dev = (__u64)major(st.st_dev) << 20 | minor(st.st_dev);
+	skel->rodata->ovl_pidns_ino = st.st_ino;
+}
+
+/* The CPU is part of the key, so the maps must grow with the machine. */
+static void size_samples(struct ovltrace_bpf *skel)
+{
+	__u32 most = SAMPLES_PER_CPU * (__u32)libbpf_num_possible_cpus();
+
+	most = most < OVL_SAMPLE_ENTRIES ? OVL_SAMPLE_ENTRIES
+	       : most > SAMPLES_MOST	 ? SAMPLES_MOST
+					 : most;
+	bpf_map__set_max_entries(skel->maps.samples_a, most);
+	bpf_map__set_max_entries(skel->maps.samples_b, most);
+}
+
 static struct ovltrace_bpf *try_load(const struct ovl_reasons *reasons, const bool *want, int *rc)
 {
 	struct ovltrace_bpf *skel = ovltrace_bpf__open();
@@ -126,6 +156,8 @@ static struct ovltrace_bpf *try_load(const struct ovl_reasons *reasons, const bo
 		bpf_map__set_autocreate(skel->maps.stacks_b, false);
 	}
 	skel->rodata->ovl_self_tgid = (__u32)getpid();
+	set_pidns(skel);
+	size_samples(skel);
 	skel->rodata->ovl_kfree_skb_args = ovl_reasons_kfree_skb_args(reasons);
 	skel->rodata->ovl_retransmit_args = ovl_reasons_retransmit_args(reasons);
 	*rc = ovltrace_bpf__load(skel);

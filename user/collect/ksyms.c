@@ -163,11 +163,6 @@ void ovl_ksyms_close(struct ovl_ksyms *k)
 	free(k);
 }
 
-size_t ovl_ksyms_count(const struct ovl_ksyms *k)
-{
-	return k->t.symbols.n;
-}
-
 int ovl_ksyms_find(const struct ovl_ksyms *k, uint64_t addr)
 {
 	const struct symbol *v = k->t.symbols.v;
@@ -200,20 +195,6 @@ const struct ovl_symbol_class *ovl_ksyms_class(struct ovl_ksyms *k, int index)
 		s->resolved = true;
 	}
 	return &s->class;
-}
-
-bool ovl_ksyms_has(const struct ovl_ksyms *k, const char *pattern)
-{
-	size_t n = strlen(pattern);
-	bool prefix = n && pattern[n - 1] == '*';
-
-	ovl_vec_each(s, &k->t.symbols) {
-		const char *name = k->t.names.v + s->name;
-
-		if (prefix ? !strncmp(name, pattern, n - 1) : !strcmp(name, pattern))
-			return true;
-	}
-	return false;
 }
 
 int ovl_ksyms_reload(struct ovl_ksyms *k, struct ovl_err *err)

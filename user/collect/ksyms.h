@@ -1,4 +1,7 @@
-/* Kernel symbols: /proc/kallsyms in compact form, and each function's class, resolved when first seen. */
+/*
+ * Kernel symbols: /proc/kallsyms in compact form, and each function's class, resolved when first
+ * seen.
+ */
 #ifndef OVL_COLLECT_KSYMS_H
 #define OVL_COLLECT_KSYMS_H
 
@@ -17,16 +20,12 @@ struct ovl_ksyms;
  */
 struct ovl_ksyms *ovl_ksyms_open(const char *path, struct ovl_err *err);
 void ovl_ksyms_close(struct ovl_ksyms *k);
-/** Functions known. */
-size_t ovl_ksyms_count(const struct ovl_ksyms *k);
 /** Index of the function that holds this address, -1: none. */
 int ovl_ksyms_find(const struct ovl_ksyms *k, uint64_t addr);
 /** Name of a function, without .isra, .constprop, .part and .cold suffixes. */
 const char *ovl_ksyms_name(const struct ovl_ksyms *k, int index);
 /** Class of a function; computed at the first call. */
 const struct ovl_symbol_class *ovl_ksyms_class(struct ovl_ksyms *k, int index);
-/** Is there any function of this name (a trailing * matches a prefix)? */
-bool ovl_ksyms_has(const struct ovl_ksyms *k, const char *pattern);
 /**
  * Read the file again, because an address was unknown: a module or a BPF program has appeared.
  * Indices of before are void then. 0, or -errno with the old table kept.

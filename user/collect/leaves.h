@@ -27,9 +27,9 @@ void ovl_leaves_clear(struct ovl_leaves *l);
 /** Count samples of one leaf function in one stage; 0 or -ENOMEM. */
 int ovl_leaves_add(struct ovl_leaves *l, int symbol, uint8_t stage, uint32_t count);
 /**
- * Append the OVL_LEAVES_PER_STAGE most frequent functions of each stage to sample->symbols. Functions
- * of one name (static ones, or parts the compiler split off) are one. 0 or -ENOMEM. Sorts in place:
- * clear before adding again.
+ * Append the OVL_LEAVES_PER_STAGE most frequent functions of each stage to sample->symbols.
+ * Functions of one name (static ones, or parts the compiler split off) are one. 0 or -ENOMEM. Sorts
+ * in place: clear before adding again.
  */
 int ovl_leaves_emit(struct ovl_leaves *l, const struct ovl_ksyms *k, struct ovl_sample *sample);
 

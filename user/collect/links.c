@@ -23,6 +23,7 @@ static int vxlan_attr(const struct nlattr *attr, void *arg)
 	struct ovl_raw_link *link = arg;
 
 	switch (mnl_attr_get_type(attr)) {
+	case IFLA_VXLAN_COLLECT_METADATA: link->external = mnl_attr_get_u8(attr) != 0; break;
 	case IFLA_VXLAN_ID: link->vni = mnl_attr_get_u32(attr); break;
 	case IFLA_VXLAN_LINK: link->vxlan_link = (int)mnl_attr_get_u32(attr); break;
 	case IFLA_VXLAN_PORT: link->port = ntohs(mnl_attr_get_u16(attr)); break;

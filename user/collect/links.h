@@ -27,6 +27,7 @@ struct ovl_raw_link {
 	/* vxlan only */
 	uint32_t vni;
 	uint16_t port;
+	bool external;	/* metadata mode: no VNI of its own */
 	int vxlan_link; /* ifindex of `dev`, 0: unset */
 	struct ovl_raw_addr local, remote;
 };

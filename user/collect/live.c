@@ -18,7 +18,10 @@
 #include "collect/self.h"
 #include "ovltrace.skel.h"
 
-#define HZ_LEAST 97 /* fewer samples than this a second say nothing within an interval */
+#define HZ_LEAST   97	    /* fewer samples than this a second say nothing within an interval */
+#define HZ_UNKNOWN 197	    /* while nobody knows what one costs */
+#define AGAIN_NS   10000000 /* for one more try to measure it */
+#define AGAIN_MAX  10
 
 struct ovl_collect {
 	struct ovl_counters *counters;
@@ -29,7 +32,8 @@ struct ovl_collect {
 	struct ovl_sampler *sampler;
 	struct ovl_drops *drops;
 	struct ovl_calibration calibration;
-	bool recalibrated; /* costs were measured again under load */
+	bool recalibrated;  /* costs were measured again under load */
+	unsigned int again; /* tries left to measure what was unknown at the start */
 	struct ovl_self self;
 	uint64_t *runs[OVL_PROG_COUNT]; /* by possible CPU, at the last reading */
 	uint64_t *scratch;
@@ -51,13 +55,17 @@ static int alloc_counts(struct ovl_collect *c, struct ovl_err *err)
 	return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the collector");
 }
 
-/* A timer interrupt costs 2 µs on one machine and 50 µs in a virtual one: the rate has to follow. */
+/*
+ * A timer interrupt costs 2 µs on one machine and 50 µs in a virtual one: the rate has to follow.
+ */
 static uint32_t affordable_hz(const struct ovl_collect_spec *spec, const struct ovl_facts *facts)
 {
 	double hz = spec->sample_hz;
 
 	if (spec->sample_budget_ratio > 0 && facts->sample_cost_ns)
 		hz = spec->sample_budget_ratio * 1e9 / (double)facts->sample_cost_ns;
+	else if (spec->sample_budget_ratio > 0)
+		hz = HZ_UNKNOWN;
 	if (hz < HZ_LEAST)
 		hz = HZ_LEAST;
 	/* odd, so as not to run in step with the kernel's own tick */
@@ -99,6 +107,7 @@ static int open_bpf(struct ovl_collect *c, const struct ovl_collect_spec *spec,
 	c->reasons = ovl_reasons_open(err);
 	if (!c->reasons)
 		return -ENOTSUP;
+	c->again = spec->calibrate_ns ? AGAIN_MAX : 0;
 	rc = ovl_instruments_open(&c->in, c->reasons, spec->sample_hz > 0, facts, err);
 	if (rc)
 		return rc;
@@ -131,7 +140,7 @@ struct ovl_collect *ovl_collect_open(const struct ovl_collect_spec *spec, struct
 		ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the collector");
 		return NULL;
 	}
-	c->calibration.stats_fd = -1;
+	c->calibration.stats_fd = c->calibration.wake_fd = -1;
 	facts->sample_hz = 0;
 	facts->progs_attached = 0;
 	facts->sample_cost_ns = facts->drop_cost_ns = facts->retransmit_cost_ns = 0;
@@ -164,7 +173,9 @@ int ovl_collect_class(struct ovl_collect *c, pid_t tid, int task_class)
 		if (rc)
 			return rc;
 	}
-	/* threads of other processes are never found in /proc/self/task: marking them is harmless */
+	/*
+	 * threads of other processes are never found in /proc/self/task: marking them is harmless
+	 */
 	return ovl_self_mark(&c->self, tid,
 			     task_class != OVL_TASK_SELF && task_class != OVL_TASK_OTHER);
 }
@@ -273,6 +284,10 @@ int ovl_collect_end(struct ovl_collect *c, const struct ovl_facts *facts, struct
 	if (c->bpf && !c->recalibrated) {
 		ovl_calibrate_unwatch(&c->calibration, &c->in);
 		c->recalibrated = true;
+	}
+	if (c->sampler && !c->calibration.interrupt_ns && c->again) {
+		c->again--;
+		ovl_calibrate_again(&c->calibration, AGAIN_NS);
 	}
 	return 0;
 }

@@ -307,7 +307,7 @@ void ovl_path_vxlan(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *
 	int lower_ns = ns_by_nsid(p, ns, raw->link_nsid);
 	const struct ovl_raw_link *dev;
 
-	*vxlan = (struct ovl_vxlan){.valid = !strcmp(raw->kind, "vxlan")};
+	*vxlan = (struct ovl_vxlan){.valid = !strcmp(raw->kind, "vxlan") && !raw->external};
 	if (!vxlan->valid)
 		return;
 	vxlan->vni = raw->vni;

@@ -58,7 +58,10 @@ static int add_enum(struct ovl_reasons *r, const struct btf *btf, const struct b
 	return rc;
 }
 
-/* "btf_trace_NAME" is a typedef of a pointer to a prototype whose first parameter is not an argument. */
+/*
+ * "btf_trace_NAME" is a typedef of a pointer to a prototype whose first parameter is not an
+ * argument.
+ */
 static void add_prototype(struct ovl_reasons *r, const struct btf *btf, const struct btf_type *t)
 {
 	const char *name = btf__name_by_offset(btf, t->name_off);

@@ -1,5 +1,7 @@
-/* Reading a recording. Anybody may have written the file: lengths, depths and counts are bounded, and
- * each way of being broken has its own sentence. */
+/*
+ * Reading a recording. Anybody may have written the file: lengths, depths and counts are bounded,
+ * and each way of being broken has its own sentence.
+ */
 #include "collect/recording.h"
 
 #include <errno.h>

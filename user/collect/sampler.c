@@ -4,7 +4,6 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,7 +16,10 @@
 #include "ovltrace.skel.h"
 
 #define BATCH 256
-/* Stacks kept before the other stack map is taken: 1/8 of the buckets, so that few new ones collide. */
+/*
+ * Stacks kept before the other stack map is taken: 1/8 of the buckets, so that few new ones
+ * collide.
+ */
 #define STACKS_KEPT	(OVL_STACK_BUCKETS / 8)
 #define RELOAD_FIRST_NS 5000000000ull
 #define RELOAD_MAX_NS	600000000000ull
@@ -39,8 +41,6 @@ struct ovl_sampler {
 	struct ovl_leaves leaves;
 	bool strangers; /* addresses without a symbol were met */
 	uint64_t reload_ts_ns, reload_wait_ns;
-	ovl_sampler_seen seen;
-	void *seen_arg;
 };
 
 static size_t hits_per_cpu(void)
@@ -57,36 +57,22 @@ static size_t hit_index(uint32_t cpu, const struct ovl_class *c, uint8_t task_cl
 	return i * OVL_TASK_CLASSES + task_class;
 }
 
-int ovl_sampler_event(bool hardware, uint32_t hz, pid_t pid, int cpu)
+int ovl_sampler_event(uint32_t hz, pid_t pid, int cpu)
 {
+	/*
+	 * Time, not cycles: a sample stands for 1 ÷ hz of a CPU's time only if its clock runs at
+	 * the same speed whenever the CPU is busy.
+	 */
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
-		.type = hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
-		.config = hardware ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.freq = 1,
 		.sample_freq = hz,
-		.exclude_hv = hardware,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
-}
-
-bool ovl_sampler_hardware(void)
-{
-	/* some hypervisors let the event be opened and never count: let it prove itself */
-	int fd = ovl_sampler_event(true, 1000, 0, -1);
-	uint64_t until, cycles = 0;
-
-	if (fd < 0)
-		return false;
-	until = ovl_clock_ns() + 200000;
-	while (ovl_clock_ns() < until)
-		;
-	if (read(fd, &cycles, sizeof(cycles)) != sizeof(cycles))
-		cycles = 0;
-	close(fd);
-	return cycles > 0;
 }
 
 struct ovl_sampler *ovl_sampler_open(struct ovl_instruments *in, struct ovl_ksyms *ksyms,
@@ -107,9 +93,9 @@ struct ovl_sampler *ovl_sampler_open(struct ovl_instruments *in, struct ovl_ksym
 	return NULL;
 }
 
-static int start_cpu(struct ovl_sampler *s, bool hardware, uint32_t hz, int cpu)
+static int start_cpu(struct ovl_sampler *s, uint32_t hz, int cpu)
 {
-	int fd = ovl_sampler_event(hardware, hz, -1, cpu);
+	int fd = ovl_sampler_event(hz, -1, cpu);
 	struct bpf_link **link;
 
 	if (fd < 0)
@@ -132,10 +118,8 @@ static int start_cpu(struct ovl_sampler *s, bool hardware, uint32_t hz, int cpu)
 
 int ovl_sampler_start(struct ovl_sampler *s, uint32_t hz, struct ovl_err *err)
 {
-	bool hardware = ovl_sampler_hardware();
-
 	for (int cpu = 0; cpu < s->in->cpus_possible; cpu++) {
-		int rc = start_cpu(s, hardware, hz, cpu);
+		int rc = start_cpu(s, hz, cpu);
 
 		if (rc == -ENODEV || rc == -ENXIO)
 			continue; /* possible but not online */
@@ -172,13 +156,10 @@ uint32_t ovl_sampler_flips(const struct ovl_sampler *s)
 	return OVL_ACTIVE_EVENTS | (s->ids.n >= STACKS_KEPT ? OVL_ACTIVE_STACKS : 0);
 }
 
-void ovl_sampler_watch(struct ovl_sampler *s, ovl_sampler_seen fn, void *arg)
-{
-	s->seen = fn;
-	s->seen_arg = arg;
-}
-
-/* Frames of a stack as symbol indices, leaf first. The leaf is an address, callers are return addresses. */
+/*
+ * Frames of a stack as symbol indices, leaf first. The leaf is an address, callers are return
+ * addresses.
+ */
 static uint32_t resolve(struct ovl_sampler *s, const uint64_t *ips, bool cut, int *index)
 {
 	uint32_t n = 0;
@@ -226,24 +207,6 @@ static int learn(struct ovl_sampler *s, int map_fd, const struct ovl_sample_key 
 	return 0;
 }
 
-/* For watchers: the stack again, by name. */
-static void show(struct ovl_sampler *s, int map_fd, const struct ovl_sample_key *key,
-		 struct ovl_sampler_stack *stack)
-{
-	const char *names[OVL_STACK_DEPTH];
-	uint64_t ips[OVL_STACK_DEPTH];
-	int index[OVL_STACK_DEPTH];
-	uint32_t n = 0;
-
-	if (key->kernel_stack >= 0 && !bpf_map_lookup_elem(map_fd, &key->kernel_stack, ips))
-		n = resolve(s, ips, key->cut, index);
-	for (uint32_t i = 0; i < n; i++)
-		names[i] = index[i] < 0 ? "?" : ovl_ksyms_name(s->ksyms, index[i]);
-	stack->frames = names;
-	stack->n = n;
-	s->seen(s->seen_arg, stack);
-}
-
 static int take(struct ovl_sampler *s, int map_fd, const struct ovl_sample_key *key, uint64_t count)
 {
 	const struct ovl_sample_mode mode = {key->idle, key->user, key->task_class};
@@ -258,9 +221,6 @@ static int take(struct ovl_sampler *s, int map_fd, const struct ovl_sample_key *
 			k = NULL;
 	}
 	ovl_classify_sample(k ? &k->class : NULL, &mode, &class);
-	if (s->seen)
-		show(s, map_fd, key,
-		     &(struct ovl_sampler_stack){.mode = mode, .class = class, .count = count});
 	if (!class.busy)
 		return 0;
 	s->counts[hit_index(key->cpu, &class, key->task_class)] += (uint32_t)count;

@@ -1,8 +1,9 @@
-/* The stack sampler: perf events on all CPUs, and what was sampled as busy hits by stage and work. */
+/*
+ * The stack sampler: perf events on all CPUs, and what was sampled as busy hits by stage and work.
+ */
 #ifndef OVL_COLLECT_SAMPLER_H
 #define OVL_COLLECT_SAMPLER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -12,16 +13,6 @@
 #include "model/sample.h"
 
 struct ovl_sampler;
-
-/** One distinct stack of a drain, for those who complete or check the tables. */
-struct ovl_sampler_stack {
-	struct ovl_sample_mode mode;
-	struct ovl_class class;
-	uint64_t count;
-	const char *const *frames; /* names, leaf first; "?" unknown */
-	uint32_t n;
-};
-typedef void (*ovl_sampler_seen)(void *arg, const struct ovl_sampler_stack *stack);
 
 /**
  * Open the sampler for the loaded program without starting it; `in` and `ksyms` must outlive it.
@@ -41,15 +32,12 @@ uint32_t ovl_sampler_flips(const struct ovl_sampler *s);
  */
 int ovl_sampler_drain(struct ovl_sampler *s, uint32_t flipped, struct ovl_sample *sample,
 		      struct ovl_err *err);
-/** Report every stack of the following drains to fn (NULL: none). */
-void ovl_sampler_watch(struct ovl_sampler *s, ovl_sampler_seen fn, void *arg);
 
 /**
- * One sampling event: `pid` 0 is the calling thread on any CPU (cpu −1), `pid` −1 a whole CPU.
- * Hardware cycles when `hardware`, else cpu-clock. The fd, or -errno.
+ * One sampling event by cpu-clock: `pid` 0 is the calling thread on any CPU (cpu −1), `pid` −1 a
+ * whole
+ * CPU. The fd, or -errno.
  */
-int ovl_sampler_event(bool hardware, uint32_t hz, pid_t pid, int cpu);
-/** Does this machine's PMU count cycles (opened, and seen to advance)? */
-bool ovl_sampler_hardware(void);
+int ovl_sampler_event(uint32_t hz, pid_t pid, int cpu);
 
 #endif

@@ -103,8 +103,8 @@ void ovl_self_share(struct ovl_self *s, uint64_t cpu_ns, struct ovl_sample *samp
 	int here = sched_getcpu();
 
 	ovl_vec_each(h, &sample->hits) {
-		if (h->task_class == OVL_TASK_SELF && h->ctx != OVL_CTX_SOFTIRQ &&
-		    h->cpu < s->n_hits)
+		if (h->task_class == OVL_TASK_SELF && h->cpu < s->n_hits &&
+		    (h->ctx == OVL_CTX_TASK || h->ctx == OVL_CTX_USER))
 			s->hits[h->cpu] += h->count;
 	}
 	for (uint32_t i = 0; i < s->n_hits; i++)

@@ -34,8 +34,8 @@ int ovl_self_mark(struct ovl_self *s, pid_t tid, bool foreign);
 uint64_t ovl_self_read(struct ovl_self *s);
 /**
  * Fill user_ns of sample->self (one entry per CPU, already there) by sharing out cpu_ns, which is
- * exact, over the CPUs as own threads were sampled there (sample->hits, the whole run so far: single
- * intervals see a handful). Nothing sampled yet: all of it on the CPU that runs the caller.
+ * exact, over the CPUs as own threads were sampled there (sample->hits, the whole run so far:
+ * single intervals see a handful). Nothing sampled yet: all of it on the CPU that runs the caller.
  */
 void ovl_self_share(struct ovl_self *s, uint64_t cpu_ns, struct ovl_sample *sample);
 

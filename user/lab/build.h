@@ -17,7 +17,9 @@ struct ovl_build {
 	uint32_t n_made; /* ends made so far, in the topology's order */
 };
 
-/** Check and complete a spec; fills lab but for its namespaces. -EINVAL for what cannot be built. */
+/**
+ * Check and complete a spec; fills lab but for its namespaces. -EINVAL for what cannot be built.
+ */
 int ovl_build_init(struct ovl_build *b, const struct ovl_lab_spec *spec, struct ovl_lab *lab,
 		   struct ovl_err *err);
 /**

@@ -34,12 +34,13 @@ struct ovl_lab_spec {
 	uint32_t vni;		 /* 0: 1 */
 	uint16_t port;		 /* 0: 8472 */
 	const char *tunnel_name; /* NULL: "flannel.1" */
-	/* RPS of side a's and side b's devices; both 0: the first two online CPUs, receiver first */
+	/* RPS of side a's and side b's devices; both 0: chosen, see base/cpus.h */
 	int cpu_sender, cpu_receiver;
 	uint32_t max_streams; /* bound on frames in flight is shared by these; 0: 1 */
 	/*
-	 * Offload feature names (ethtool -k) to switch off on the underlay pair. NULL: as `offloads`
-	 * says; a list, an empty one too, replaces the profile. Names this kernel lacks count as off.
+	 * Offload feature names (ethtool -k) to switch off on the underlay pair. NULL: as
+	 * `offloads` says; a list, an empty one too, replaces the profile. Names this kernel lacks
+	 * count as off.
 	 */
 	const char *const *features_off;
 	size_t n_features_off;
@@ -81,7 +82,10 @@ int ovl_lab_open(const char *topology, struct ovl_lab *lab, struct ovl_err *err)
 int ovl_lab_open_by_netns(const char *netns, struct ovl_lab *lab, struct ovl_err *err);
 /** Close the handles (of a twin: this is what removes it). */
 void ovl_lab_close(struct ovl_lab *lab);
-/** Remove a lab, or what a broken `up` left of it; topology NULL: all labs. Names what is still used. */
+/**
+ * Remove a lab, or what a broken `up` left of it; topology NULL: all labs. Names what is still
+ * used.
+ */
 int ovl_lab_down(const char *topology, struct ovl_buf *out, struct ovl_err *err);
 /** One line per lab that is up: topology, namespaces, how to use and remove it. */
 int ovl_lab_list(struct ovl_buf *out, struct ovl_err *err);

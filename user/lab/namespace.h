@@ -14,7 +14,9 @@
  * keeps it alive. -errno; needs CAP_SYS_ADMIN.
  */
 int ovl_namespace_new(void);
-/** Make /run/netns a shared mount exactly as `ip netns add` does, so that both see one another's. */
+/**
+ * Make /run/netns a shared mount exactly as `ip netns add` does, so that both see one another's.
+ */
 int ovl_namespace_prepare(struct ovl_err *err);
 /** Give the calling thread's network namespace a name under /run/netns. -EEXIST if it is taken. */
 int ovl_namespace_name(const char *name, struct ovl_err *err);

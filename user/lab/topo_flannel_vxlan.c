@@ -1,4 +1,6 @@
-/* Two nodes, one pod each, flannel's vxlan backend between them: names and addresses as flannel's. */
+/*
+ * Two nodes, one pod each, flannel's vxlan backend between them: names and addresses as flannel's.
+ */
 #include "lab/topology.h"
 
 enum { NODE1, POD1, NODE2, POD2 };

@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "base/cpus.h"
 #include "base/str.h"
 #include "lab/fault.h"
 
@@ -158,50 +159,39 @@ int ovl_tune_rps(int cpu, struct ovl_err *err)
 	rc = steer_all(sysfs, mask);
 	close(sysfs);
 	if (rc < 0)
-		return ovl_err_set(err, OVL_EXIT_FAILED, rc,
+		return ovl_err_set(err, ovl_fault_exit(rc), rc,
 				   "cannot steer received packets of the lab to CPU %d "
-				   "(rps_cpus): %s",
-				   cpu, strerror(-rc));
+				   "(rps_cpus): %s%s",
+				   cpu, strerror(-rc), ovl_fault_hint(rc));
 	return 0;
 }
 
-int ovl_tune_next_cpu(const char *list, int from)
+static int choose_cpus(int *cpu_sender, int *cpu_receiver, struct ovl_err *err)
 {
-	while (*list >= '0' && *list <= '9') {
-		char *end;
-		long first = strtol(list, &end, 10), last = first;
+	struct ovl_cpus cpus = {0};
+	int rc = ovl_cpus_read("", &cpus, err);
 
-		if (*end == '-')
-			last = strtol(end + 1, &end, 10);
-		if (from <= first)
-			return (int)first;
-		if (from <= last)
-			return from;
-		list = *end == ',' ? end + 1 : end;
-	}
-	return -1;
+	if (!rc)
+		rc = ovl_cpus_pick(cpus.v, cpus.n, cpu_sender, cpu_receiver);
+	ovl_vec_fini(&cpus);
+	return rc;
 }
 
 int ovl_tune_cpus(int *cpu_sender, int *cpu_receiver, struct ovl_err *err)
 {
 	static const char path[] = "/sys/devices/system/cpu/online";
 	char online[4096];
-	int first, second, bad;
+	int bad;
 
-	if (!read_text(path, online, sizeof(online)) || ovl_tune_next_cpu(online, 0) < 0)
+	if (*cpu_sender == 0 && *cpu_receiver == 0)
+		return choose_cpus(cpu_sender, cpu_receiver, err);
+	if (!read_text(path, online, sizeof(online)) || ovl_cpus_next(online, 0) < 0)
 		return ovl_err_set(err, OVL_EXIT_FAILED, -EIO,
 				   "cannot read which CPUs are online from %s", path);
-	if (*cpu_sender == 0 && *cpu_receiver == 0) {
-		first = ovl_tune_next_cpu(online, 0);
-		second = ovl_tune_next_cpu(online, first + 1);
-		*cpu_sender = second < 0 ? first : second;
-		*cpu_receiver = first;
-		return 0;
-	}
 	bad = *cpu_sender;
-	if (bad >= 0 && ovl_tune_next_cpu(online, bad) == bad)
+	if (bad >= 0 && ovl_cpus_next(online, bad) == bad)
 		bad = *cpu_receiver;
-	if (bad < 0 || ovl_tune_next_cpu(online, bad) != bad)
+	if (bad < 0 || ovl_cpus_next(online, bad) != bad)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "cannot place the lab on CPU %d: it is not online (online: %s)",
 				   bad, online);

@@ -17,8 +17,8 @@ int ovl_tune_sysctls(bool node, struct ovl_err *err);
 /** Steer all received packets of all devices of the calling thread's namespace to one CPU. */
 int ovl_tune_rps(int cpu, struct ovl_err *err);
 /**
- * Fill in the CPUs: both 0 means the first two online ones, the receiver (which usually limits) on the
- * first. -EINVAL if one is not online.
+ * Fill in the CPUs: both 0 means the first two that this process may use, as ovl_cpus_pick has it.
+ * -EINVAL if one is not online.
  */
 int ovl_tune_cpus(int *cpu_sender, int *cpu_receiver, struct ovl_err *err);
 /**
@@ -30,7 +30,5 @@ uint32_t ovl_tune_max_frames(void);
 
 /** Text of a CPU mask with one CPU as rps_cpus wants it, "2" or "1,00000000". Pure. */
 void ovl_tune_mask(int cpu, char *out, size_t n);
-/** First CPU ≥ from in a kernel list such as "0-3,8", -1 if there is none. Pure. */
-int ovl_tune_next_cpu(const char *list, int from);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Opening the load's connections: connect, handshake, and one clear sentence for each way it can fail.
+ * Opening the load's connections: connect, handshake, and one clear sentence for each way it can
+ * fail.
  */
 #ifndef OVL_LOAD_CLIENT_H
 #define OVL_LOAD_CLIENT_H
@@ -26,8 +27,9 @@ struct ovl_client {
 const char *ovl_load_which_name(enum ovl_load_which which);
 
 /**
- * Open connection `stream` (0 first, then the others) of the path in the calling thread's namespace;
- * returns a nonblocking socket on which bulk may be written, or -errno with *err: OVL_EXIT_PEER
+ * Open connection `stream` (0 first, then the others) of the path in the calling thread's
+ * namespace; returns a nonblocking socket on which bulk may be written, or -errno with *err:
+ * OVL_EXIT_PEER
  * (refused, silent, busy, not ours), OVL_EXIT_USAGE (congestion control, MSS).
  */
 int ovl_client_open(struct ovl_client *client, uint32_t stream, struct ovl_err *err);

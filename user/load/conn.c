@@ -51,7 +51,10 @@ void ovl_conn_free(struct ovl_conn *conn)
 	free(conn);
 }
 
-/* Send a short answer on a connection that has room for it; a peer that blocks it is not one of ours. */
+/*
+ * Send a short answer on a connection that has room for it; a peer that blocks it is not one of
+ * ours.
+ */
 static int answer(struct ovl_conn *conn, const void *p, size_t n)
 {
 	ssize_t sent = send(conn->fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -67,7 +70,10 @@ static int deny(struct ovl_conn *conn)
 	return -EBUSY;
 }
 
-/* Bound the window: the peer may not have more in flight than we offer, and we offer less than rcvbuf. */
+/*
+ * Bound the window: the peer may not have more in flight than we offer, and we offer less than
+ * rcvbuf.
+ */
 static void bound_window(const struct ovl_session *session, struct ovl_conn *conn)
 {
 	const struct ovl_wire_params *params = &session->params;
@@ -75,7 +81,10 @@ static void bound_window(const struct ovl_session *session, struct ovl_conn *con
 	uint64_t bytes = params->window_bytes;
 
 	if (params->max_frames) {
-		/* the path's segment size in our direction is that of the peer's, less at most options */
+		/*
+		 * the path's segment size in our direction is that of the peer's, less at most
+		 * options
+		 */
 		uint32_t mss = ovl_sock_info(conn->fd, &info) == 0 && info.mss_bytes
 				       ? info.mss_bytes
 				       : MSS_UNKNOWN;
@@ -200,7 +209,9 @@ int ovl_conn_report(struct ovl_conn *conn, uint64_t cpu_ns, uint64_t now_ns)
 	bool fresh = !conn->tx_left;
 	ssize_t n;
 
-	/* never tear a report: the rest of the last one goes first, the next tick brings a new one */
+	/*
+	 * never tear a report: the rest of the last one goes first, the next tick brings a new one
+	 */
 	if (fresh) {
 		ovl_wire_report_format(&report, conn->tx);
 		conn->tx_left = sizeof(conn->tx);

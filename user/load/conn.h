@@ -58,7 +58,9 @@ void ovl_conn_close(struct ovl_conn_ctx *ctx, struct ovl_conn *conn);
 void ovl_conn_free(struct ovl_conn *conn);
 /** Take what is there. 0, or -errno: the connection is of no more use, close it. */
 int ovl_conn_read(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns);
-/** Send a report without waiting; one that finds the way blocked is left out. 0, or -errno: close. */
+/**
+ * Send a report without waiting; one that finds the way blocked is left out. 0, or -errno: close.
+ */
 int ovl_conn_report(struct ovl_conn *conn, uint64_t cpu_ns, uint64_t now_ns);
 
 #endif

@@ -18,6 +18,7 @@
 #define BLOCK_BYTES	   (128 * 1024)
 #define CONNECT_TIMEOUT_MS 5000
 #define REPORT_WAIT_NS	   (3 * OVL_WIRE_REPORT_NS)
+#define SILENCE_NS	   (15 * OVL_WIRE_REPORT_NS) /* an older last report: the peer hangs */
 
 struct ovl_load {
 	struct ovl_sender sender;
@@ -190,7 +191,30 @@ static bool reports_cover(const struct ovl_sender *s, enum ovl_load_which which,
 	return true;
 }
 
-/* Wait (a report's interval, three at most) until the reports enclose the instant; then interpolate. */
+/*
+ * Wait (a report's interval, three at most) until the reports enclose the instant; then
+ * interpolate.
+ */
+/* Reports come ten times a second whether data flows or not: a long silence is no slow path. */
+static void check_silence(struct ovl_sender *s, enum ovl_load_which which, uint64_t peer_ts_ns)
+{
+	const struct ovl_client *client = &s->client[which];
+
+	for (uint32_t i = 0; i < s->spec.streams && !s->dead; i++) {
+		const struct ovl_track *t = &s->stream[client->first + i].track;
+
+		if (!t->n || t->point[t->n - 1].ts_ns + SILENCE_NS >= peer_ts_ns)
+			continue;
+		s->dead = true;
+		ovl_err_set(&s->err, OVL_EXIT_PEER, -ETIMEDOUT,
+			    "the peer %s (%s) has said nothing for %.1f s: look whether `ovltrace "
+			    "peer` "
+			    "still runs there and whether the path back works",
+			    client->addr.name, ovl_load_which_name(which),
+			    (double)(peer_ts_ns - t->point[t->n - 1].ts_ns) / 1e9);
+	}
+}
+
 static void read_remote(struct ovl_sender *s, enum ovl_load_which which,
 			struct ovl_load_counts *out)
 {
@@ -215,6 +239,7 @@ static void read_remote(struct ovl_sender *s, enum ovl_load_which which,
 		if (at.cpu_ns > out->receiver_cpu_ns)
 			out->receiver_cpu_ns = at.cpu_ns;
 	}
+	check_silence(s, which, ts_ns);
 	pthread_mutex_unlock(&s->lock);
 }
 

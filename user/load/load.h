@@ -1,6 +1,7 @@
 /*
- * The load: TCP bulk from a sender to a receiver over one or two paths (underlay, overlay), of which
- * one carries traffic at a time. Sockets and threads only; knows nothing of BPF, labs or views.
+ * The load: TCP bulk from a sender to a receiver over one or two paths (underlay, overlay), of
+ * which one carries traffic at a time. Sockets and threads only; knows nothing of BPF, labs or
+ * views.
  *
  * The sender's and the receiver's threads live in this process (lab, twin) or the receiver is an
  * `ovltrace peer` elsewhere. Threads enter the given namespaces before they make sockets.
@@ -38,8 +39,9 @@ struct ovl_load_spec {
 	uint32_t mss_bytes;    /* 0: the path's */
 	uint32_t window_bytes; /* SO_SNDBUF/SO_RCVBUF; 0: autotuned within max_frames */
 	/*
-	 * Bound on wire frames in flight over all streams; 0: none. The receiver locks each stream's
-	 * buffer, and so the window it offers, to max_frames × MSS ÷ streams (a remote peer without
+	 * Bound on wire frames in flight over all streams; 0: none. The receiver locks each
+	 * stream's buffer, and so the window it offers, to max_frames × MSS ÷ streams (a remote
+	 * peer without
 	 * CAP_NET_ADMIN: at most 2 × net.core.rmem_max). Shows as rwnd_us where it is what limits.
 	 */
 	uint32_t max_frames;
@@ -65,18 +67,18 @@ struct ovl_load;
 
 /**
  * Make sockets, threads and connections on all paths; nothing is sent yet. NULL on failure.
- * Errors: OVL_EXIT_PEER (refused, busy, not ours, timeout), OVL_EXIT_RIGHTS, OVL_EXIT_USAGE (congestion
- * control unknown).
+ * Errors: OVL_EXIT_PEER (refused, busy, not ours, timeout), OVL_EXIT_RIGHTS, OVL_EXIT_USAGE
+ * (congestion control unknown).
  */
 struct ovl_load *ovl_load_start(const struct ovl_load_spec *spec, struct ovl_err *err);
 /** Let this path carry the load from now on; OVL_LOAD_PATHS: pause both. */
 void ovl_load_select(struct ovl_load *load, enum ovl_load_which which);
 /**
- * Read a path's counters; 0, or -EPIPE with *err if a connection of the load has died (*out is filled
- * in all the same). In process, bytes are exact at ts_ns. With a remote peer they are interpolated
- * linearly between its two 100-ms reports around ts_ns: the call waits for the later one, usually
- * about 100 ms and never over 300 (then the last report counts); its receiver_cpu_ns likewise. Of
- * both clocks only differences count, see track.h.
+ * Read a path's counters; 0, or -EPIPE with *err if a connection of the load has died (*out is
+ * filled in all the same). In process, bytes are exact at ts_ns. With a remote peer they are
+ * interpolated linearly between its two 100-ms reports around ts_ns: the call waits for the later
+ * one, usually about 100 ms and never over 300 (then the last report counts); its receiver_cpu_ns
+ * likewise. Of both clocks only differences count, see track.h.
  */
 int ovl_load_read(struct ovl_load *load, enum ovl_load_which which, struct ovl_load_counts *out,
 		  struct ovl_err *err);
@@ -97,7 +99,10 @@ struct ovl_peer_spec {
 	void *arg;
 };
 
-/** Serve until stop_fd is readable. 0, or -errno with *err (port taken: OVL_EXIT_FAILED names who to ask). */
+/**
+ * Serve until stop_fd is readable. 0, or -errno with *err (port taken: OVL_EXIT_FAILED names who to
+ * ask).
+ */
 int ovl_peer_serve(const struct ovl_peer_spec *spec, struct ovl_err *err);
 
 #endif

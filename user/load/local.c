@@ -23,8 +23,8 @@ struct listen_job {
 };
 
 /*
- * The window that an accepted socket offers before its segment size is known and bounds it: 64 KiB by
- * default. Only where that is already too much the listener is bounded; not otherwise, because a
+ * The window that an accepted socket offers before its segment size is known and bounds it: 64 KiB
+ * by default. Only where that is already too much the listener is bounded; not otherwise, because a
  * socket accepted with a small window never gets a window scale that allows a larger one.
  */
 static uint32_t listener_rcvbuf(const struct ovl_load_spec *spec)
@@ -115,7 +115,9 @@ static void *receiver_main(void *arg)
 	pthread_setname_np(pthread_self(), "ovl-recv");
 	r->rc = ovl_cpu_pin(r->cpu, "load's receiver", &r->err);
 	sem_post(&r->begun);
-	/* when this fails its connections close, none is accepted any more, and the sender says so */
+	/*
+	 * when this fails its connections close, none is accepted any more, and the sender says so
+	 */
 	if (!r->rc && ovl_receiver_run(&spec, NULL)) {
 		for (int i = 0; i < OVL_LOAD_PATHS; i++)
 			shutdown(r->listen_fd[i], SHUT_RDWR);

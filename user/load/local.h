@@ -1,6 +1,6 @@
 /*
- * The receiver beside the sender: the receiving engine on a thread of this process, listening in the
- * paths' server namespaces.
+ * The receiver beside the sender: the receiving engine on a thread of this process, listening in
+ * the paths' server namespaces.
  */
 #ifndef OVL_LOAD_LOCAL_H
 #define OVL_LOAD_LOCAL_H
@@ -32,8 +32,8 @@ struct ovl_local {
 
 void ovl_local_init(struct ovl_local *local);
 /**
- * Listen at the clients' addresses (their ports are filled in; any_port: another one if it is taken)
- * and start the thread. 0, or -errno with *err; ovl_local_stop is due in both cases.
+ * Listen at the clients' addresses (their ports are filled in; any_port: another one if it is
+ * taken) and start the thread. 0, or -errno with *err; ovl_local_stop is due in both cases.
  */
 int ovl_local_start(struct ovl_local *local, const struct ovl_load_spec *spec,
 		    struct ovl_client *clients, bool any_port, struct ovl_err *err);

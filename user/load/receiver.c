@@ -43,7 +43,9 @@ static int add_event(struct receiver *r, int fd, uint64_t data)
 	return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-/* Listening sockets are left alone for a tick when no connection can be taken: level triggers spin. */
+/*
+ * Listening sockets are left alone for a tick when no connection can be taken: level triggers spin.
+ */
 static void set_accepting(struct receiver *r, bool on)
 {
 	if (on == r->accepting)

@@ -1,5 +1,6 @@
 /*
- * The receiving engine: accepts one session of connections, counts what arrives and reports it back.
+ * The receiving engine: accepts one session of connections, counts what arrives and reports it
+ * back.
  * Runs on one thread with epoll, in this process beside the sender or alone as `ovltrace peer`.
  * Whatever strangers send costs them their connection and nothing else; memory is bounded.
  */

@@ -48,8 +48,9 @@ struct ovl_sender {
 };
 
 /**
- * The thread: open all connections, report RUNNING or ENDED with err, then send until stop is set and
- * wake_fd written. arg is a struct ovl_sender with spec, client, stream, streams and wake_fd filled in.
+ * The thread: open all connections, report RUNNING or ENDED with err, then send until stop is set
+ * and wake_fd written. arg is a struct ovl_sender with spec, client, stream, streams and wake_fd
+ * filled in.
  */
 void *ovl_sender_main(void *arg);
 

@@ -30,8 +30,8 @@ struct ovl_sock_info {
 };
 
 /**
- * Host (numeric, or a name if names) and port to an address. Names are asked in the caller's network
- * namespace, within the resolver's own time limits.
+ * Host (numeric, or a name if names) and port to an address. Names are asked in the caller's
+ * network namespace, within the resolver's own time limits.
  */
 int ovl_addr_resolve(const char *host, uint16_t port, bool names, struct ovl_addr *out,
 		     struct ovl_err *err);
@@ -40,7 +40,10 @@ int ovl_addr_of_socket(int fd, struct ovl_addr *out);
 
 /** File descriptor of the calling thread's network namespace, or -errno. */
 int ovl_sock_netns(void);
-/** Move the calling thread (only it) into a namespace. `what` names it in the sentence. CAP_SYS_ADMIN. */
+/**
+ * Move the calling thread (only it) into a namespace. `what` names it in the sentence.
+ * CAP_SYS_ADMIN.
+ */
 int ovl_netns_enter(int netns_fd, const char *what, struct ovl_err *err);
 
 /** Block all signals in the calling thread; *old is for ovl_signals_restore. */
@@ -54,7 +57,8 @@ uint64_t ovl_cpu_thread_ns(void);
 
 /**
  * A listening socket in the calling thread's namespace: fd, or -errno (-EADDRINUSE and what to do).
- * IPv6 wildcards take IPv4 too. rcvbuf_bytes: locked receive buffer of accepted sockets; 0: autotuned.
+ * IPv6 wildcards take IPv4 too. rcvbuf_bytes: locked receive buffer of accepted sockets; 0:
+ * autotuned.
  */
 int ovl_sock_listen(const struct ovl_addr *addr, uint32_t rcvbuf_bytes, struct ovl_err *err);
 /** Lock the receive buffer, past net.core.rmem_max where CAP_NET_ADMIN allows it. */
@@ -68,7 +72,10 @@ void ovl_sock_abort(int fd);
  * Wait until fd is ready for the poll events, or until deadline_ns (-ETIMEDOUT); 0 or -errno.
  */
 int ovl_sock_wait(int fd, short events, uint64_t deadline_ns);
-/** Send or receive exactly n bytes by deadline_ns: 0, -ETIMEDOUT, -ECONNRESET at an early end, -errno. */
+/**
+ * Send or receive exactly n bytes by deadline_ns: 0, -ETIMEDOUT, -ECONNRESET at an early end,
+ * -errno.
+ */
 int ovl_sock_send_all(int fd, const void *p, size_t n, uint64_t deadline_ns);
 int ovl_sock_recv_all(int fd, void *p, size_t n, uint64_t deadline_ns);
 

@@ -2,8 +2,8 @@
  * What a remote receiver had got at an instant of our clock, from its reports. Pure.
  *
  * The two clocks are tied by the smallest (arrival − receiver's time) seen in the last 10 to 20 s:
- * the offset plus the shortest one-way delay. That delay is the same at both ends of an interval, so
- * it cancels in differences; queues and a busy sender thread only make single arrivals late.
+ * the offset plus the shortest one-way delay. That delay is the same at both ends of an interval,
+ * so it cancels in differences; queues and a busy sender thread only make single arrivals late.
  */
 #ifndef OVL_LOAD_TRACK_H
 #define OVL_LOAD_TRACK_H
@@ -37,8 +37,8 @@ uint64_t ovl_track_clock_map(const struct ovl_track_clock *clock, uint64_t local
 /** Append a report. 0, or -EPROTO if a counter or the time ran backwards. */
 int ovl_track_add(struct ovl_track *track, const struct ovl_wire_report *report);
 /**
- * The state at ts_ns (receiver's clock): linear between the two reports around it; the first or last
- * report outside of them (never extrapolated); zeros before any report.
+ * The state at ts_ns (receiver's clock): linear between the two reports around it; the first or
+ * last report outside of them (never extrapolated); zeros before any report.
  */
 struct ovl_wire_report ovl_track_at(const struct ovl_track *track, uint64_t ts_ns);
 /** Is there a report at or after ts_ns? */

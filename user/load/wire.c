@@ -139,7 +139,9 @@ static bool is_printable(unsigned char c)
 	return c > ' ' && c < 0x7f;
 }
 
-/* A text of 1…size-1 characters that pass `good`, so that nothing of a peer reaches a terminal raw. */
+/*
+ * A text of 1…size-1 characters that pass `good`, so that nothing of a peer reaches a terminal raw.
+ */
 static bool get_text(struct json_object *obj, const char *key, bool (*good)(unsigned char),
 		     char *out, size_t size)
 {

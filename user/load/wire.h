@@ -1,6 +1,7 @@
 /*
- * The bytes of the load's protocol, both directions: iperf3's first steps (37-byte cookie, one state
- * byte, u32be length + JSON) with a private answer of an ovltrace peer, and its receiver reports.
+ * The bytes of the load's protocol, both directions: iperf3's first steps (37-byte cookie, one
+ * state byte, u32be length + JSON) with a private answer of an ovltrace peer, and its receiver
+ * reports.
  * Pure: no sockets, no clock; everything from a peer is checked here.
  *
  *   client                                      server
@@ -75,14 +76,17 @@ void ovl_wire_session_format(const uint8_t random[OVL_WIRE_SESSION_CHARS],
 /** stream < 32768. */
 void ovl_wire_cookie_format(const struct ovl_wire_cookie *cookie, char out[OVL_WIRE_COOKIE_BYTES]);
 /**
- * 0: a whole cookie; -EAGAIN: a good beginning, more is needed; -EPROTO: not a cookie of ours, now and
- * whatever follows.
+ * 0: a whole cookie; -EAGAIN: a good beginning, more is needed; -EPROTO: not a cookie of ours, now
+ * and whatever follows.
  */
 int ovl_wire_cookie_parse(const char *s, size_t n, struct ovl_wire_cookie *out);
 
 /** Append u32be length and JSON. 0 or -ENOMEM. */
 int ovl_wire_params_format(const struct ovl_wire_params *params, struct ovl_buf *out);
-/** JSON without its length. 0, or -EPROTO: not JSON, too large or deep, a member missing or out of range. */
+/**
+ * JSON without its length. 0, or -EPROTO: not JSON, too large or deep, a member missing or out of
+ * range.
+ */
 int ovl_wire_params_parse(const char *json, size_t n, struct ovl_wire_params *out);
 /** Append the state byte 64, u32be length and JSON. 0 or -ENOMEM. */
 int ovl_wire_hello_format(const struct ovl_wire_hello *hello, struct ovl_buf *out);

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "model/ledger.h"
+#include "model/wake.h"
 
 /* The busy clock counts in 10 ms: a share of less busy time than this says nothing. */
 #define SELF_BUSY_MIN_NS 100000000
@@ -14,6 +15,8 @@
 /* Sums over all CPUs. */
 struct totals {
 	uint64_t ns[OVL_STAGE_COUNT], n[OVL_STAGE_COUNT];
+	uint64_t wake[OVL_STAGE_COUNT],
+		taken[OVL_STAGE_COUNT]; /* wake samples: all, the busy ones */
 	uint64_t samples;
 };
 
@@ -43,28 +46,54 @@ static int by_cpu(const void *a, const void *b)
 	return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
 }
 
-/* Share a CPU's busy time out to its stages. */
-static void add_stages(const struct ovl_cpu_acc *a, struct totals *total)
+/* A CPU's samples by stage, wake samples settled. Returns their sum. */
+static uint64_t settled(const struct ovl_cpu_acc *a, uint32_t hz, uint64_t n[OVL_STAGE_COUNT],
+			uint64_t taken[OVL_STAGE_COUNT])
 {
-	uint64_t ns[OVL_STAGE_COUNT], busy = ovl_state_busy_ns(&a->lane);
+	ovl_wake_settle(&a->lane, hz, taken);
+	for (int i = 0; i < OVL_STAGE_COUNT; i++)
+		n[i] = a->n_stage[i] + taken[i];
+	return sum_of(n, OVL_STAGE_COUNT);
+}
 
+/* Share a CPU's busy time out to its stages. */
+static void add_stages(const struct ovl_cpu_acc *a, uint32_t hz, struct totals *total)
+{
+	uint64_t ns[OVL_STAGE_COUNT], n[OVL_STAGE_COUNT], taken[OVL_STAGE_COUNT];
+	uint64_t busy = ovl_acc_busy_ns(&a->lane);
+
+	total->samples += settled(a, hz, n, taken);
 	/* busy time that no sample hit has no stage */
-	if (ovl_ledger_share(busy, a->n_stage, OVL_STAGE_COUNT, ns) != busy)
+	if (ovl_ledger_share(busy, n, OVL_STAGE_COUNT, ns) != busy)
 		ns[OVL_STAGE_UNCLASSIFIED] = busy;
 	for (int i = 0; i < OVL_STAGE_COUNT; i++) {
 		total->ns[i] += ns[i];
-		total->n[i] += a->n_stage[i];
-		total->samples += a->n_stage[i];
+		total->n[i] += n[i];
+		total->wake[i] += a->lane.wake[i];
+		total->taken[i] += taken[i];
 	}
 }
 
-static int add_cpu(const struct ovl_cpu_state *cpu, const struct ovl_cpu_acc *a,
+static void fill_cpu(uint32_t number, const struct ovl_cpu_acc *a, uint32_t hz,
+		     struct ovl_cpu_load *load)
+{
+	uint64_t n[OVL_STAGE_COUNT], taken[OVL_STAGE_COUNT], busy = ovl_acc_busy_ns(&a->lane);
+	uint64_t all = settled(a, hz, n, taken), wall_ns = a->lane.wall_ns;
+	uint64_t idle = a->lane.idle_ns < wall_ns ? a->lane.idle_ns : wall_ns;
+	double wall = (double)wall_ns;
+
+	load->cpu = number;
+	load->busy_ratio = wall > 0 ? (double)busy / wall : NAN;
+	load->steal_ratio = wall > 0 ? (double)(wall_ns - idle - busy) / wall : NAN;
+	load->softirq_ratio = all ? load->busy_ratio * (double)a->n_softirq / (double)all : NAN;
+	load->top_stage = top_stage(n);
+}
+
+static int add_cpu(const struct ovl_cpu_state *cpu, const struct ovl_cpu_acc *a, uint32_t hz,
 		   struct ovl_cpu_model *out)
 {
-	uint64_t busy = ovl_state_busy_ns(&a->lane);
-	uint64_t n = sum_of(a->n_stage, OVL_STAGE_COUNT);
+	uint64_t busy = ovl_acc_busy_ns(&a->lane);
 	uint64_t idle = a->lane.idle_ns < a->lane.wall_ns ? a->lane.idle_ns : a->lane.wall_ns;
-	double wall = (double)a->lane.wall_ns;
 	struct ovl_cpu_load *load = ovl_vec_push(&out->per_cpu);
 
 	if (!load)
@@ -73,31 +102,63 @@ static int add_cpu(const struct ovl_cpu_state *cpu, const struct ovl_cpu_acc *a,
 	out->busy_ns += busy;
 	out->idle_ns += idle;
 	out->steal_ns += a->lane.wall_ns - idle - busy;
-	load->cpu = cpu->cpu;
-	load->busy_ratio = wall > 0 ? (double)busy / wall : NAN;
-	load->steal_ratio = wall > 0 ? (double)(a->lane.wall_ns - idle - busy) / wall : NAN;
-	load->softirq_ratio = n ? load->busy_ratio * (double)a->n_softirq / (double)n : NAN;
-	load->top_stage = top_stage(a->n_stage);
+	fill_cpu(cpu->cpu, a, hz, load);
 	return 0;
+}
+
+int ovl_cpu_last(const struct ovl_model_state *state, const struct ovl_facts *facts,
+		 struct ovl_last *last)
+{
+	ovl_vec_clear(&last->per_cpu);
+	ovl_vec_each(cpu, &state->cpus) {
+		struct ovl_cpu_load *load;
+
+		if (!cpu->last.lane.wall_ns)
+			continue;
+		load = ovl_vec_push(&last->per_cpu);
+		if (!load)
+			return -ENOMEM;
+		fill_cpu(cpu->cpu, &cpu->last, facts->sample_hz, load);
+	}
+	if (last->per_cpu.n)
+		qsort(last->per_cpu.v, last->per_cpu.n, sizeof(*last->per_cpu.v), by_cpu);
+	return 0;
+}
+
+/* A slice's samples in one stage; of its wake samples as large a part as of all slices'. */
+static double slice_n(const struct ovl_slice *slice, const struct totals *t, int stage)
+{
+	double n = (double)slice->n[stage], wake = (double)slice->wake[stage];
+
+	return t->wake[stage] ? n + wake * (double)t->taken[stage] / (double)t->wake[stage] : n;
+}
+
+static double slice_all(const struct ovl_slice *slice, const struct totals *t)
+{
+	double sum = 0;
+
+	for (int i = 0; i < OVL_STAGE_COUNT; i++)
+		sum += slice_n(slice, t, i);
+	return sum;
 }
 
 /* One standard error of a stage's share of the samples: never below the binomial one. */
 static double share_error(const struct ovl_model_state *state, int stage, double share,
-			  uint64_t samples)
+			  const struct totals *t)
 {
-	double x[OVL_PAIRS_KEPT], n = 0, all = 0, floor = ovl_stats_binomial(share, samples);
+	double x[OVL_PAIRS_KEPT], n = 0, all = 0, floor = ovl_stats_binomial(share, t->samples);
 	double jackknife;
 	size_t kept = state->slices < OVL_PAIRS_KEPT ? state->slices : OVL_PAIRS_KEPT, m = 0;
 
 	for (size_t i = 0; i < kept; i++) {
-		n += (double)state->slice[i].n[stage];
-		all += (double)sum_of(state->slice[i].n, OVL_STAGE_COUNT);
+		n += slice_n(&state->slice[i], t, stage);
+		all += slice_all(&state->slice[i], t);
 	}
 	for (size_t i = 0; i < kept; i++) {
-		double rest = all - (double)sum_of(state->slice[i].n, OVL_STAGE_COUNT);
+		double rest = all - slice_all(&state->slice[i], t);
 
 		if (rest > 0)
-			x[m++] = (n - (double)state->slice[i].n[stage]) / rest;
+			x[m++] = (n - slice_n(&state->slice[i], t, stage)) / rest;
 	}
 	jackknife = ovl_stats_jackknife(x, m);
 	if (!isfinite(jackknife))
@@ -159,6 +220,18 @@ static double per_kib(uint64_t ns, double bytes)
 	return bytes > 0 ? (double)ns * 1024 / bytes : NAN;
 }
 
+static void add_work(const struct ovl_model_state *state, const struct totals *sums,
+		     struct ovl_stage_time *t)
+{
+	uint64_t n[OVL_WORK_COUNT];
+
+	ovl_ledger_share(sums->taken[t->stage], state->wake_work[t->stage], OVL_WORK_COUNT, n);
+	for (int i = 0; i < OVL_WORK_COUNT; i++)
+		n[i] += state->work[t->stage][i];
+	if (ovl_ledger_share(t->ns, n, OVL_WORK_COUNT, t->work_ns) != t->ns)
+		t->work_ns[OVL_WORK_OTHER] = t->ns;
+}
+
 static int add_stage(const struct ovl_model_state *state, const struct sums *sums, int stage,
 		     struct ovl_cpu_model *out)
 {
@@ -170,11 +243,10 @@ static int add_stage(const struct ovl_model_state *state, const struct sums *sum
 	t->ns = sums->main.ns[stage];
 	t->samples = sums->main.n[stage];
 	t->share_ratio = out->busy_ns ? (double)t->ns / (double)out->busy_ns : NAN;
-	t->stderr_ratio = share_error(state, stage, t->share_ratio, sums->main.samples);
+	t->stderr_ratio = share_error(state, stage, t->share_ratio, &sums->main);
 	t->ns_per_kib = per_kib(t->ns, sums->main_bytes);
 	t->underlay_ns_per_kib = per_kib(sums->underlay.ns[stage], sums->underlay_bytes);
-	if (ovl_ledger_share(t->ns, state->work[stage], OVL_WORK_COUNT, t->work_ns) != t->ns)
-		t->work_ns[OVL_WORK_OTHER] = t->ns;
+	add_work(state, &sums->main, t);
 	return 0;
 }
 
@@ -195,7 +267,9 @@ static int add_all_stages(const struct ovl_model_state *state, const struct sums
 	return 0;
 }
 
-/* The underlay's slices, where it was measured: its bytes arrived and the CPUs' clocks were read. */
+/*
+ * The underlay's slices, where it was measured: its bytes arrived and the CPUs' clocks were read.
+ */
 static void add_underlay(const struct ovl_model_state *state, const struct ovl_facts *facts,
 			 struct sums *sums)
 {
@@ -208,17 +282,29 @@ static void add_underlay(const struct ovl_model_state *state, const struct ovl_f
 	ovl_vec_each(cpu, &state->cpus) {
 		if (!cpu->phase[OVL_PHASE_UNDERLAY].lane.wall_ns)
 			continue;
-		add_stages(&cpu->phase[OVL_PHASE_UNDERLAY], &sums->underlay);
+		add_stages(&cpu->phase[OVL_PHASE_UNDERLAY], facts->sample_hz, &sums->underlay);
 		clock = true;
 	}
 	if (clock)
 		sums->underlay_bytes = (double)bytes;
 }
 
+/* Shares of busy time that no function names: no stage at all, or only a context. */
+static void fill_vague(const struct totals *t, struct ovl_cpu_model *out)
+{
+	uint64_t context = t->ns[OVL_STAGE_SYSCALL] + t->ns[OVL_STAGE_SOFTIRQ_OTHER] +
+			   t->ns[OVL_STAGE_IRQ_OTHER] + t->ns[OVL_STAGE_KERNEL_OTHER];
+
+	if (!out->busy_ns)
+		return;
+	out->unclassified_ratio = (double)t->ns[OVL_STAGE_UNCLASSIFIED] / (double)out->busy_ns;
+	out->catch_all_ratio = (double)context / (double)out->busy_ns;
+}
+
 int ovl_cpu_build(const struct ovl_model_state *state, const struct ovl_facts *facts,
 		  double payload_bytes, struct ovl_cpu_model *out)
 {
-	struct ovl_cpu_model fresh = {.unclassified_ratio = NAN};
+	struct ovl_cpu_model fresh = {.unclassified_ratio = NAN, .catch_all_ratio = NAN};
 	enum ovl_phase main = ovl_state_main(facts);
 	struct sums sums = {.main_bytes = payload_bytes};
 	int rc;
@@ -231,8 +317,8 @@ int ovl_cpu_build(const struct ovl_model_state *state, const struct ovl_facts *f
 	ovl_vec_each(cpu, &state->cpus) {
 		if (!cpu->phase[main].lane.wall_ns)
 			continue;
-		add_stages(&cpu->phase[main], &sums.main);
-		rc = add_cpu(cpu, &cpu->phase[main], out);
+		add_stages(&cpu->phase[main], facts->sample_hz, &sums.main);
+		rc = add_cpu(cpu, &cpu->phase[main], facts->sample_hz, out);
 		if (rc)
 			return rc;
 	}
@@ -247,9 +333,7 @@ int ovl_cpu_build(const struct ovl_model_state *state, const struct ovl_facts *f
 	if (rc)
 		return rc;
 	fill_symbols(state, out);
-	if (out->busy_ns)
-		out->unclassified_ratio =
-			(double)sums.main.ns[OVL_STAGE_UNCLASSIFIED] / (double)out->busy_ns;
+	fill_vague(&sums.main, out);
 	return 0;
 }
 

@@ -18,6 +18,11 @@ const char *ovl_facts_ns(const struct ovl_facts *f, uint32_t ns)
 	return ns < f->ns.n ? f->ns.v[ns].name : "?";
 }
 
+bool ovl_facts_on_path(const struct ovl_facts *f, uint32_t ns)
+{
+	return ns < f->ns.n;
+}
+
 const struct ovl_link *ovl_facts_iface(const struct ovl_facts *f)
 {
 	if (f->iface < 0 || (size_t)f->iface >= f->links.n)

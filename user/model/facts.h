@@ -1,5 +1,6 @@
 /*
- * Facts of a run that do not change from sample to sample: host, interface, path, load, instruments.
+ * Facts of a run that do not change from sample to sample: host, interface, path, load,
+ * instruments.
  * Plain data, made by collect and app (or read back from a recording), consumed by model and view.
  */
 #ifndef OVL_MODEL_FACTS_H
@@ -81,7 +82,7 @@ struct ovl_facts {
 
 	OVL_VEC(struct ovl_ns) ns;
 	OVL_VEC(struct ovl_link) links;
-	int iface; /* index into links of the interface looked at, -1: none (loadless, or before it is known) */
+	int iface; /* index into links of the interface looked at, -1: none (yet) */
 	struct ovl_vxlan vxlan;
 	struct ovl_load_facts load;
 
@@ -100,6 +101,8 @@ struct ovl_facts {
 void ovl_facts_fini(struct ovl_facts *f);
 /** Name of a namespace by index, "?" when out of range. */
 const char *ovl_facts_ns(const struct ovl_facts *f, uint32_t ns);
+/** Is this namespace one of the path's? Indices out of range stand for the rest of the machine. */
+bool ovl_facts_on_path(const struct ovl_facts *f, uint32_t ns);
 /** The interface looked at, or NULL. */
 const struct ovl_link *ovl_facts_iface(const struct ovl_facts *f);
 

@@ -7,6 +7,7 @@
 
 #include "model/lane.h"
 #include "model/ledger.h"
+#include "model/text.h"
 #include "model/waterfall.h"
 
 #define UNCERTAIN_RATIO 0.03
@@ -142,7 +143,7 @@ struct lane_sums {
 	struct ovl_conn_acc conn_u, conn_o;
 };
 
-static void fall_in_from(const struct lane_sums *sums, const struct ovl_choice *choice,
+static void fall_in_from(const struct lane_sums *sums, const struct ovl_choice *choice, uint32_t hz,
 			 struct ovl_fall_in *in)
 {
 	memset(in, 0, sizeof(*in));
@@ -158,8 +159,8 @@ static void fall_in_from(const struct lane_sums *sums, const struct ovl_choice *
 		memcpy(in->o, in->conn_o, sizeof(in->conn_o));
 		return;
 	}
-	ovl_lane_cpu_rows(&sums->u, sums->conn_u.wall_ns, in->u);
-	ovl_lane_cpu_rows(&sums->o, sums->conn_o.wall_ns, in->o);
+	ovl_lane_cpu_rows(&sums->u, hz, sums->conn_u.wall_ns, in->u);
+	ovl_lane_cpu_rows(&sums->o, hz, sums->conn_o.wall_ns, in->o);
 }
 
 /* Number of the pinned CPU in a pair's lanes, -1: the pairs do not keep this lane. */
@@ -178,9 +179,9 @@ static bool pair_complete(const struct ovl_pair *p)
 static void sums_change(struct lane_sums *s, const struct ovl_pair *p, int which, bool add)
 {
 	void (*lane)(struct ovl_lane_acc *, const struct ovl_lane_acc *) =
-		add ? ovl_lane_acc_add : ovl_lane_acc_sub;
+		add ? ovl_acc_lane_add : ovl_acc_lane_sub;
 	void (*conn)(struct ovl_conn_acc *, const struct ovl_conn_acc *) =
-		add ? ovl_lane_conn_add : ovl_lane_conn_sub;
+		add ? ovl_acc_conn_add : ovl_acc_conn_sub;
 
 	lane(&s->u, &p->lane[OVL_PHASE_UNDERLAY][which]);
 	lane(&s->o, &p->lane[OVL_PHASE_OVERLAY][which]);
@@ -214,7 +215,7 @@ static uint32_t term_errors(const struct ovl_model_state *state, const struct ov
 		if (!pair_complete(&state->pair[i]))
 			continue;
 		sums_change(&all, &state->pair[i], which, false);
-		fall_in_from(&all, choice, &in);
+		fall_in_from(&all, choice, facts->sample_hz, &in);
 		sums_change(&all, &state->pair[i], which, true);
 		if (ovl_fall_split(&in, &fall))
 			return 0;
@@ -323,13 +324,18 @@ static void fill_ledger(const struct drawing *d, struct ovl_waterfall *w)
 {
 	const struct ovl_cpu_state *cpu = ovl_state_cpu(d->state, d->choice->cpu);
 
-	w->ledger_error_ratio = NAN;
+	w->ledger_error_ratio = w->wake_ratio = NAN;
 	if (d->choice->connection || !cpu)
 		return;
 	for (int p = OVL_PHASE_UNDERLAY; p <= OVL_PHASE_OVERLAY; p++) {
 		const struct ovl_lane_acc *a = &cpu->phase[p].lane;
-		double error = ovl_ledger_error(ovl_state_samples(a), d->facts->sample_hz,
-						ovl_state_busy_ns(a), a->wall_ns);
+		uint64_t certain = ovl_acc_samples(a), wake = ovl_acc_wakes(a);
+		double error = ovl_ledger_error(certain, wake, d->facts->sample_hz,
+						ovl_acc_busy_ns(a), a->wall_ns);
+
+		if (certain + wake)
+			w->wake_ratio =
+				fmax(w->wake_ratio, (double)wake / (double)(certain + wake));
 
 		w->ledger_error_ratio = fmax(w->ledger_error_ratio, error); /* ignores NAN */
 		w->uncertain |= error > UNCERTAIN_RATIO && a->wall_ns >= UNCERTAIN_NS;
@@ -379,7 +385,7 @@ static void gather_other(struct drawing *d)
 	if (!cpu || !cpu->phase[OVL_PHASE_OVERLAY].lane.wall_ns)
 		return;
 	d->other_valid = true;
-	ovl_lane_cpu_rows(&cpu->phase[OVL_PHASE_OVERLAY].lane,
+	ovl_lane_cpu_rows(&cpu->phase[OVL_PHASE_OVERLAY].lane, d->facts->sample_hz,
 			  d->state->path[OVL_PHASE_OVERLAY].conn.wall_ns, d->other_rows);
 }
 
@@ -408,14 +414,14 @@ static bool gather(struct drawing *d, char why_not[OVL_TEXT_MAX])
 		why = "the underlay was not measured, and nothing arrived over the overlay to "
 		      "estimate it from";
 	else if (!d->choice->connection &&
-		 (!ovl_state_samples(&sums.o) || (!d->estimated && !ovl_state_samples(&sums.u))))
+		 (!ovl_acc_samples(&sums.o) || (!d->estimated && !ovl_acc_samples(&sums.u))))
 		why = "no stack samples were taken on the CPU that limits, so its time has no "
 		      "stages";
 	if (why) {
 		ovl_str_copy(why_not, OVL_TEXT_MAX, why);
 		return false;
 	}
-	fall_in_from(&sums, d->choice, &d->in);
+	fall_in_from(&sums, d->choice, d->facts->sample_hz, &d->in);
 	gather_other(d);
 	return true;
 }
@@ -442,6 +448,7 @@ int ovl_fall_build(const struct ovl_model_state *state, const struct ovl_facts *
 	struct drawing d = {.state = state, .facts = facts, .choice = choice};
 	struct ovl_waterfall fresh = {.lane_purity_ratio = NAN,
 				      .ledger_error_ratio = NAN,
+				      .wake_ratio = NAN,
 				      .underlay_bps = NAN,
 				      .overlay_bps = NAN,
 				      .low_underlay_bps = NAN};

@@ -1,6 +1,6 @@
 /*
- * The waterfall of a run: the rows of the lane that limits the overlay, their losses, standard errors
- * and what each would be worth.
+ * The waterfall of a run: the rows of the lane that limits the overlay, their losses, standard
+ * errors and what each would be worth.
  */
 #ifndef OVL_MODEL_FALL_H
 #define OVL_MODEL_FALL_H
@@ -40,10 +40,11 @@ struct ovl_fall {
 int ovl_fall_split(const struct ovl_fall_in *in, struct ovl_fall *out);
 
 /**
- * Underlay rows estimated from overlay rows (no underlay was measured): rows that the underlay would
- * also have keep their time; rows that only the overlay has get 0 (half of IP, the second pass);
- * exogenous rows keep their share of wall time. low: only encapsulation, decapsulation and the second
- * pass; else also bridge, segmentation, aggregation, fragmentation and half of netfilter.
+ * Underlay rows estimated from overlay rows (no underlay was measured): rows that the underlay
+ * would also have keep their time; rows that only the overlay has get 0 (half of IP, the second
+ * pass); exogenous rows keep their share of wall time. low: only encapsulation, decapsulation and
+ * the second pass; else also bridge, segmentation, aggregation, fragmentation and half of
+ * netfilter.
  * Payload bytes are the overlay's.
  */
 void ovl_fall_estimate(const uint64_t *o, bool low, uint64_t *u);

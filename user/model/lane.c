@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/ledger.h"
+#include "model/wake.h"
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -18,16 +19,20 @@ static uint64_t scaled(uint64_t part, uint64_t from, uint64_t to, uint64_t max)
 	return x < (long double)max ? min_u64((uint64_t)(x + 0.5L), max) : max;
 }
 
-void ovl_lane_cpu_rows(const struct ovl_lane_acc *a, uint64_t wall_ns, uint64_t *rows)
+void ovl_lane_cpu_rows(const struct ovl_lane_acc *a, uint32_t hz, uint64_t wall_ns, uint64_t *rows)
 {
 	uint64_t wall = wall_ns ? wall_ns : a->wall_ns;
-	uint64_t busy;
+	uint64_t n[OVL_ROWS_SAMPLED], taken[OVL_STAGE_COUNT], busy;
 
+	memcpy(n, a->n, sizeof(n));
+	ovl_wake_settle(a, hz, taken);
+	for (int i = 0; i < OVL_STAGE_COUNT; i++)
+		n[i] += taken[i];
 	memset(rows, 0, OVL_ROWS_CPU * sizeof(*rows));
 	rows[OVL_ROW_IDLE] = scaled(a->idle_ns, a->wall_ns, wall, wall);
 	rows[OVL_ROW_STEAL] = scaled(a->steal_ns, a->wall_ns, wall, wall - rows[OVL_ROW_IDLE]);
 	busy = wall - rows[OVL_ROW_IDLE] - rows[OVL_ROW_STEAL];
-	if (ovl_ledger_share(busy, a->n, OVL_ROWS_SAMPLED, rows) != busy)
+	if (ovl_ledger_share(busy, n, OVL_ROWS_SAMPLED, rows) != busy)
 		rows[OVL_STAGE_UNCLASSIFIED] = busy;
 }
 
@@ -45,13 +50,15 @@ void ovl_lane_conn_rows(const struct ovl_conn_acc *c, uint64_t *rows)
 	rows[OVL_ROW_NET - OVL_ROW_APP] = busy - rwnd - sndbuf;
 }
 
-void ovl_lane_cpu_shares(const struct ovl_cpu_acc *a, struct ovl_lane_shares *out)
+void ovl_lane_cpu_shares(const struct ovl_cpu_acc *a, uint32_t hz, struct ovl_lane_shares *out)
 {
-	double wall = (double)a->lane.wall_ns, n = (double)ovl_state_samples(&a->lane), per;
+	uint64_t taken[OVL_STAGE_COUNT];
+	double wall = (double)a->lane.wall_ns, n, per;
 
 	out->idle = wall > 0 ? (double)min_u64(a->lane.idle_ns, a->lane.wall_ns) / wall : NAN;
-	out->busy = wall > 0 ? (double)ovl_state_busy_ns(&a->lane) / wall : NAN;
+	out->busy = wall > 0 ? (double)ovl_acc_busy_ns(&a->lane) / wall : NAN;
 	out->steal = wall > 0 ? fmax(0, 1 - out->idle - out->busy) : NAN;
+	n = (double)(ovl_acc_samples(&a->lane) + ovl_wake_settle(&a->lane, hz, taken));
 	per = n > 0 ? out->busy / n : NAN; /* share of wall time per sample */
 	out->softirq = per * (double)a->n_softirq;
 	out->softirq_rx = per * (double)a->n_softirq_rx;
@@ -101,42 +108,4 @@ double ovl_lane_idle_stderr(const struct ovl_model_state *state, int which)
 			 (wall - (double)a->wall_ns);
 	}
 	return ovl_stats_jackknife(x, m);
-}
-
-void ovl_lane_acc_add(struct ovl_lane_acc *to, const struct ovl_lane_acc *a)
-{
-	to->wall_ns += a->wall_ns;
-	to->idle_ns += a->idle_ns;
-	to->steal_ns += a->steal_ns;
-	for (int i = 0; i < OVL_ROWS_SAMPLED; i++)
-		to->n[i] += a->n[i];
-}
-
-void ovl_lane_acc_sub(struct ovl_lane_acc *from, const struct ovl_lane_acc *a)
-{
-	from->wall_ns -= a->wall_ns;
-	from->idle_ns -= a->idle_ns;
-	from->steal_ns -= a->steal_ns;
-	for (int i = 0; i < OVL_ROWS_SAMPLED; i++)
-		from->n[i] -= a->n[i];
-}
-
-void ovl_lane_conn_add(struct ovl_conn_acc *to, const struct ovl_conn_acc *c)
-{
-	to->wall_ns += c->wall_ns;
-	to->bytes += c->bytes;
-	to->retransmits += c->retransmits;
-	to->busy_us += c->busy_us;
-	to->rwnd_us += c->rwnd_us;
-	to->sndbuf_us += c->sndbuf_us;
-}
-
-void ovl_lane_conn_sub(struct ovl_conn_acc *from, const struct ovl_conn_acc *c)
-{
-	from->wall_ns -= c->wall_ns;
-	from->bytes -= c->bytes;
-	from->retransmits -= c->retransmits;
-	from->busy_us -= c->busy_us;
-	from->rwnd_us -= c->rwnd_us;
-	from->sndbuf_us -= c->sndbuf_us;
 }

@@ -10,9 +10,13 @@
 
 #include "model/state.h"
 
-/** How one CPU spent a phase; shares of its wall time. NAN: no clock, or no samples to share busy out. */
+/**
+ * How one CPU spent a phase; shares of its wall time. NAN: no clock, or no samples to share busy
+ * out.
+ */
 struct ovl_lane_shares {
 	double idle, steal, busy;
+	/* the rest of busy is ovltrace, hard interrupts and settled wake samples */
 	double softirq, softirq_rx; /* softirq context; of it in receive stages */
 	double task;		    /* task and user context of the load, its daemon and proxy */
 	double tx, rx;		    /* … of the load's sending and receiving threads */
@@ -27,23 +31,24 @@ struct ovl_lane_states {
 };
 
 /**
- * Rows of a CPU over wall_ns (the load's measured time; 0: the CPU clock's own), OVL_ROWS_CPU of them;
- * their sum is the wall time exactly. Idle and steal come from the clock, busy is shared out by
- * samples; busy time without any sample is unclassified.
+ * Rows of a CPU over wall_ns (the load's measured time; 0: the CPU clock's own), OVL_ROWS_CPU of
+ * them; their sum is the wall time exactly. Idle and steal come from the clock, busy is shared out
+ * by samples, wake samples settled at hz (0: unknown); busy time without any sample is
+ * unclassified.
  */
-void ovl_lane_cpu_rows(const struct ovl_lane_acc *a, uint64_t wall_ns, uint64_t *rows);
-/** Rows of the connection (OVL_ROWS_CONN: app, rwnd, sndbuf, net); their sum is c->wall_ns exactly. */
+void ovl_lane_cpu_rows(const struct ovl_lane_acc *a, uint32_t hz, uint64_t wall_ns, uint64_t *rows);
+/**
+ * Rows of the connection (OVL_ROWS_CONN: app, rwnd, sndbuf, net); their sum is c->wall_ns exactly.
+ */
 void ovl_lane_conn_rows(const struct ovl_conn_acc *c, uint64_t *rows);
 
-void ovl_lane_cpu_shares(const struct ovl_cpu_acc *a, struct ovl_lane_shares *out);
+void ovl_lane_cpu_shares(const struct ovl_cpu_acc *a, uint32_t hz, struct ovl_lane_shares *out);
 void ovl_lane_conn_shares(const struct ovl_conn_acc *c, struct ovl_lane_states *out);
 
-/** Standard error of the idle share of pinned CPU `which` (0 sender's, 1 receiver's), overlay slices. */
+/**
+ * Standard error of the idle share of pinned CPU `which` (0 sender's, 1 receiver's), overlay
+ * slices.
+ */
 double ovl_lane_idle_stderr(const struct ovl_model_state *state, int which);
-
-void ovl_lane_acc_add(struct ovl_lane_acc *to, const struct ovl_lane_acc *a);
-void ovl_lane_acc_sub(struct ovl_lane_acc *from, const struct ovl_lane_acc *a);
-void ovl_lane_conn_add(struct ovl_conn_acc *to, const struct ovl_conn_acc *c);
-void ovl_lane_conn_sub(struct ovl_conn_acc *from, const struct ovl_conn_acc *c);
 
 #endif

@@ -62,9 +62,13 @@ uint64_t ovl_ledger_share(uint64_t total, const uint64_t *n, size_t rows, uint64
 	return total;
 }
 
-double ovl_ledger_error(uint64_t samples, uint32_t hz, uint64_t busy_ns, uint64_t wall_ns)
+double ovl_ledger_error(uint64_t certain, uint64_t wake, uint32_t hz, uint64_t busy_ns,
+			uint64_t wall_ns)
 {
+	double low = (double)certain, high = low + (double)wake, worth;
+
 	if (!hz || !wall_ns)
 		return NAN;
-	return fabs((double)samples * 1e9 / hz - (double)busy_ns) / (double)wall_ns;
+	worth = (double)busy_ns * hz / 1e9;
+	return fmax(0, fmax(low - worth, worth - high)) * 1e9 / hz / (double)wall_ns;
 }

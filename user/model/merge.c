@@ -26,8 +26,8 @@ static uint32_t hash_u32(uint32_t hash, uint32_t v)
 #define end_text(s)	((s)[sizeof(s) - 1] = '\0')
 
 /*
- * Find the entry `it` of vec for which `same` holds, or make one (then *fresh is true). `it` is NULL
- * without memory or room.
+ * Find the entry `it` of vec for which `same` holds, or make one (then *fresh is true). `it` is
+ * NULL without memory or room.
  */
 #define find_or_push(it, vec, index, hash, same, fresh) \
 	do { \

@@ -1,6 +1,6 @@
 /*
- * Tables merged over the whole run: symbols, drops, counters. Bounded: what does not fit any more is
- * counted, not kept.
+ * Tables merged over the whole run: symbols, drops, counters. Bounded: what does not fit any more
+ * is counted, not kept.
  */
 #ifndef OVL_MODEL_MERGE_H
 #define OVL_MODEL_MERGE_H

@@ -8,6 +8,7 @@
 #include "model/cpu.h"
 #include "model/fall.h"
 #include "model/state.h"
+#include "model/text.h"
 #include "model/verdict.h"
 
 const char *ovl_basis_name(enum ovl_basis basis)
@@ -17,34 +18,27 @@ const char *ovl_basis_name(enum ovl_basis basis)
 	return (unsigned)basis < sizeof(names) / sizeof(names[0]) ? names[basis] : "?";
 }
 
-static const struct {
-	const char *key, *words;
-} limits[OVL_LIMIT_COUNT] = {
-#define LIMIT(KEY, key, words) {#key, words},
+static const char *const limits[OVL_LIMIT_COUNT] = {
+#define LIMIT(KEY, key) #key,
 #include "model/limits.def"
 };
 
 const char *ovl_limit_key(enum ovl_limit limit)
 {
-	return (unsigned)limit < OVL_LIMIT_COUNT ? limits[limit].key : "?";
-}
-
-const char *ovl_limit_words(enum ovl_limit limit)
-{
-	return (unsigned)limit < OVL_LIMIT_COUNT ? limits[limit].words : "?";
+	return (unsigned)limit < OVL_LIMIT_COUNT ? limits[limit] : "?";
 }
 
 static void build_traffic(const struct ovl_model_state *state, struct ovl_traffic *t)
 {
-	double ns = (double)state->duration_ns;
+	double ns = (double)state->main_ns;
 
 	t->valid = state->iface_seen;
 	t->rx_bytes = state->iface.rx_bytes;
 	t->rx_pkts = state->iface.rx_pkts;
 	t->tx_bytes = state->iface.tx_bytes;
 	t->tx_pkts = state->iface.tx_pkts;
-	t->rx_bps = t->valid && ns > 0 ? (double)t->rx_bytes * 8e9 / ns : NAN;
-	t->tx_bps = t->valid && ns > 0 ? (double)t->tx_bytes * 8e9 / ns : NAN;
+	t->rx_bps = t->valid && ns > 0 ? (double)state->main_rx_bytes * 8e9 / ns : NAN;
+	t->tx_bps = t->valid && ns > 0 ? (double)state->main_tx_bytes * 8e9 / ns : NAN;
 	t->last_rx_bps = state->last_rx_bps;
 	t->last_tx_bps = state->last_tx_bps;
 }
@@ -106,7 +100,9 @@ static void build_load(const struct ovl_model_state *state, const struct ovl_fac
 			(unsigned long long)backlog);
 }
 
-/* Device kinds whose counters start at the inner IP header; others count the Ethernet header too. */
+/*
+ * Device kinds whose counters start at the inner IP header; others count the Ethernet header too.
+ */
 static bool counts_from_ip(const char *kind)
 {
 	static const char *const kinds[] = {"vxlan", "tun", "geneve", "wireguard",
@@ -120,9 +116,10 @@ static bool counts_from_ip(const char *kind)
 
 /*
  * Payload that the CPU time is set against: with load what the receiving application got over the
- * overlay, else the interface's larger direction less IPv4 and TCP headers (with timestamps: 52 bytes,
- * Ethernet 14) for each packet as counted. Where headers are half of it or more, the packets are too
- * small for that guess to be one: NAN.
+ * overlay, else the interface's larger direction less IPv4 and TCP headers (with timestamps: 52
+ * bytes,
+ * Ethernet 14) for each packet as counted. Where headers are half of it or more, the packets are
+ * too small for that guess to be one: NAN.
  */
 static double payload_bytes(const struct ovl_model_state *state, const struct ovl_facts *facts)
 {
@@ -200,6 +197,16 @@ static void build_rates(const struct ovl_model_state *state, const struct ovl_fa
 			(double)state->retransmits * 1e9 / (double)state->retransmits_ns;
 }
 
+static int build_last(const struct ovl_model_state *state, const struct ovl_facts *facts,
+		      struct ovl_last *last)
+{
+	last->goodput_bps = state->last.goodput_bps;
+	last->drops_ps = drops_counted(state, facts) ? state->last.drops_ps : NAN;
+	last->retransmits_ps = state->last.retransmits_ps;
+	last->rtt_ns = state->last.rtt_ns;
+	return ovl_cpu_last(state, facts, last);
+}
+
 static void build_history(const struct ovl_model_state *state, bool drops, struct ovl_model *out)
 {
 	uint64_t n = state->points < OVL_HISTORY ? state->points : OVL_HISTORY;
@@ -220,7 +227,8 @@ int ovl_model_build(const struct ovl_model_state *state, const struct ovl_facts 
 
 	out->duration_ns = state->duration_ns;
 	out->intervals = state->intervals;
-	out->damaged_records = state->damaged + state->merge.overflow;
+	out->damaged_records = state->damaged;
+	out->table_overflow = state->merge.overflow;
 	build_traffic(state, &out->traffic);
 	build_load(state, facts, &out->load);
 	build_rates(state, facts, out);
@@ -229,6 +237,7 @@ int ovl_model_build(const struct ovl_model_state *state, const struct ovl_facts 
 	ovl_cpu_self(state, facts, choice.cpu, &out->self);
 	rc = ovl_cpu_build(state, facts, payload_bytes(state, facts), &out->cpu);
 	rc = rc ? rc : ovl_fall_build(state, facts, &choice, &out->waterfall);
+	rc = rc ? rc : build_last(state, facts, &out->last);
 	return rc ? rc : build_tables(state, out);
 }
 
@@ -237,6 +246,7 @@ void ovl_model_fini(struct ovl_model *m)
 	ovl_vec_fini(&m->cpu.stages);
 	ovl_vec_fini(&m->cpu.per_cpu);
 	ovl_vec_fini(&m->waterfall.terms);
+	ovl_vec_fini(&m->last.per_cpu);
 	ovl_vec_fini(&m->drops);
 	ovl_vec_fini(&m->counters);
 	memset(m, 0, sizeof(*m));

@@ -25,8 +25,8 @@ struct ovl_symbol_time {
 };
 
 /**
- * CPU time of one stage over the whole run, all CPUs (with load: overlay phase only, all 0 for a stage
- * that only the underlay had).
+ * CPU time of one stage over the whole run, all CPUs (with load: overlay phase only, all 0 for a
+ * stage that only the underlay had).
  */
 struct ovl_stage_time {
 	uint8_t stage;
@@ -35,7 +35,9 @@ struct ovl_stage_time {
 	double share_ratio;  /* of busy time */
 	double stderr_ratio; /* one standard error of share_ratio */
 	double ns_per_kib;   /* per KiB of payload; NAN without a byte count */
-	/* the same over the underlay; 0: measured, but no sample; NAN (in all stages): not measured */
+	/*
+	 * the same over the underlay; 0: measured, but no sample; NAN (in all stages): not measured
+	 */
 	double underlay_ns_per_kib;
 	uint64_t work_ns[OVL_WORK_COUNT];
 	uint32_t n_symbols;
@@ -52,7 +54,9 @@ struct ovl_cpu_model {
 	bool valid;				      /* a sampler ran */
 	uint64_t wall_ns, busy_ns, idle_ns, steal_ns; /* summed over CPUs */
 	double unclassified_ratio;		      /* of busy time */
-	uint64_t samples;			      /* busy ones */
+	/* of busy time: in stages that only name a context (syscall, softirq_other, …) */
+	double catch_all_ratio;
+	uint64_t samples;		       /* busy ones */
 	OVL_VEC(struct ovl_stage_time) stages; /* largest first, those of the underlay alone last */
 	OVL_VEC(struct ovl_cpu_load) per_cpu;
 };
@@ -60,8 +64,8 @@ struct ovl_cpu_model {
 struct ovl_traffic {
 	bool valid;				       /* the interface's counters were read */
 	uint64_t rx_bytes, rx_pkts, tx_bytes, tx_pkts; /* as the device counts them */
-	double rx_bps, tx_bps;			       /* mean over the run */
-	double last_rx_bps, last_tx_bps;	       /* last interval; NAN before the first */
+	double rx_bps, tx_bps;		 /* mean over the run; with load over the overlay slices */
+	double last_rx_bps, last_tx_bps; /* last interval; NAN before the first */
 };
 
 struct ovl_quantiles {
@@ -111,12 +115,18 @@ struct ovl_waterfall {
 	char why_not[OVL_TEXT_MAX]; /* when not valid: one sentence */
 	double underlay_bps, overlay_bps;
 	enum ovl_basis basis;
-	char lane[32];		  /* "cpu0", "connection" */
-	double lane_purity_ratio; /* NAN: not measured */
-	double ledger_error_ratio; /* |N/hz − busy| / wall of the lane, the larger of both phases */
-	bool uncertain;		   /* ledger error > 0.03 over ≥ 5 s */
+	char lane[32];		   /* "cpu0", "connection" */
+	double lane_purity_ratio;  /* NAN: not measured */
+	double ledger_error_ratio; /* ovl_ledger_error of the lane, the larger of both phases */
+	/*
+	 * samples that may have been idle time (OVL_CTX_WAKE) ÷ all, the larger of both phases;
+	 * NAN: none
+	 */
+	double wake_ratio;
+	bool uncertain; /* ledger error > 0.03 over ≥ 5 s */
 	int64_t unexplained_bps;
-	double low_underlay_bps; /* estimated: the estimate's low end (underlay_bps is the high one); else NAN */
+	/* estimated: the estimate's low end (underlay_bps is the high one); else NAN */
+	double low_underlay_bps;
 	uint32_t stderr_pairs; /* pairs that the standard errors rest on: at most the last 64 */
 	OVL_VEC(struct ovl_term) terms; /* largest loss first; every row, none hidden */
 	uint32_t n_runners_up;
@@ -124,13 +134,12 @@ struct ovl_waterfall {
 };
 
 enum ovl_limit {
-#define LIMIT(KEY, key, words) OVL_LIMIT_##KEY,
+#define LIMIT(KEY, key) OVL_LIMIT_##KEY,
 #include "model/limits.def"
 	OVL_LIMIT_COUNT,
 };
-/** Contract key ("sender_task_cpu") and words ("the sender's task on its CPU"). */
+/** Contract key ("sender_task_cpu"). */
 const char *ovl_limit_key(enum ovl_limit limit);
-const char *ovl_limit_words(enum ovl_limit limit);
 
 struct ovl_evidence {
 	char key[48];
@@ -160,6 +169,16 @@ struct ovl_point {
 	double rtt_ns;	 /* NAN: unknown */
 };
 
+/**
+ * Last interval of the main phase (with load: overlay slice). NAN: unknown, or before the first.
+ */
+struct ovl_last {
+	double goodput_bps; /* of the load */
+	double drops_ps, retransmits_ps;
+	double rtt_ns; /* median of the load's readings */
+	OVL_VEC(struct ovl_cpu_load) per_cpu;
+};
+
 struct ovl_model {
 	uint64_t duration_ns; /* observed time so far */
 	uint64_t intervals;
@@ -168,13 +187,16 @@ struct ovl_model {
 	struct ovl_load_model load;
 	struct ovl_waterfall waterfall;
 	struct ovl_verdict verdict;
-	OVL_VEC(struct ovl_drop) drops;	      /* whole run, most segments first, benign last */
+	/* whole run and machine (ovl_facts_on_path), most segments first, benign last */
+	OVL_VEC(struct ovl_drop) drops;
 	OVL_VEC(struct ovl_counter) counters; /* whole run, those that moved */
-	double drops_ps, retransmits_ps;      /* real drops, mean over the run; NAN: not counted */
+	double drops_ps,
+		retransmits_ps; /* real drops on the path, mean over the run; NAN: not counted */
+	struct ovl_last last;
 	struct ovl_self_model self;
-	uint64_t
-		damaged_records; /* of samples: indices or values that cannot be, or no room for them */
-	uint32_t n_history;	 /* oldest first */
+	uint64_t damaged_records; /* of samples: indices or values that cannot be */
+	uint64_t table_overflow;  /* records without room in drops, counters or symbols */
+	uint32_t n_history;	  /* oldest first */
 	struct ovl_point history[OVL_HISTORY];
 };
 

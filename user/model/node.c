@@ -1,7 +1,10 @@
-/* The verdict of a node without our load: what its own CPUs and counters show, and no more. */
+#include "model/node.h"
+
 #include <math.h>
 
-#include "model/verdict.h"
+#include "model/evidence.h"
+#include "model/lane.h"
+#include "model/text.h"
 
 #define PATH_SHARE 0.25 /* of a CPU's wall time in packet stages: it works for the path */
 
@@ -12,7 +15,7 @@ struct node {
 	double second_idle; /* of the next fullest; NAN: there is none */
 };
 
-static void find_fullest(const struct ovl_model_state *state, struct node *n)
+static void find_fullest(const struct ovl_model_state *state, uint32_t hz, struct node *n)
 {
 	n->second_idle = NAN;
 	ovl_vec_each(cpu, &state->cpus) {
@@ -20,7 +23,7 @@ static void find_fullest(const struct ovl_model_state *state, struct node *n)
 
 		if (!cpu->phase[OVL_PHASE_OBSERVE].lane.wall_ns)
 			continue;
-		ovl_lane_cpu_shares(&cpu->phase[OVL_PHASE_OBSERVE], &s);
+		ovl_lane_cpu_shares(&cpu->phase[OVL_PHASE_OBSERVE], hz, &s);
 		if (!n->cpu || s.idle < n->s.idle) {
 			n->second_idle = n->cpu ? n->s.idle : NAN;
 			n->cpu = cpu;
@@ -35,17 +38,17 @@ static void evidence(const struct ovl_model_state *state, const struct node *n,
 		     struct ovl_verdict *v)
 {
 	if (n->cpu) {
-		ovl_verdict_evidence(v, "cpu", n->cpu->cpu, "");
-		ovl_verdict_evidence(v, "idle_ratio", n->s.idle, "ratio");
-		ovl_verdict_evidence(v, "path_softirq_ratio", n->s.path_softirq, "ratio");
-		ovl_verdict_evidence(v, "path_task_ratio", n->s.path_task, "ratio");
+		ovl_evidence_add(v, "cpu", n->cpu->cpu, "");
+		ovl_evidence_add(v, "idle_ratio", n->s.idle, "ratio");
+		ovl_evidence_add(v, "path_softirq_ratio", n->s.path_softirq, "ratio");
+		ovl_evidence_add(v, "path_task_ratio", n->s.path_task, "ratio");
 		if (n->s.steal > 0.005)
-			ovl_verdict_evidence(v, "steal_ratio", n->s.steal, "ratio");
+			ovl_evidence_add(v, "steal_ratio", n->s.steal, "ratio");
 	}
 	if (state->drops_seen)
-		ovl_verdict_evidence(v, "drops", (double)state->drop_pkts, "pkts");
+		ovl_evidence_add(v, "drops", (double)state->drop_pkts, "pkts");
 	if (state->retransmits_ns)
-		ovl_verdict_evidence(v, "retransmits", (double)state->retransmits, "segs");
+		ovl_evidence_add(v, "retransmits", (double)state->retransmits, "segs");
 }
 
 static void say_full(const struct ovl_model_state *state, const struct node *n,
@@ -61,7 +64,7 @@ static void say_full(const struct ovl_model_state *state, const struct node *n,
 		v->limit = receives ? OVL_LIMIT_RECEIVER_TASK_CPU : OVL_LIMIT_SENDER_TASK_CPU;
 	if (n->s.steal >= n->s.path_softirq + n->s.path_task)
 		v->limit = OVL_LIMIT_STEAL;
-	v->confidence_ratio = ovl_verdict_confidence(
+	v->confidence_ratio = ovl_evidence_confidence(
 		1 - n->s.idle / OVL_FULL_IDLE,
 		isfinite(n->second_idle) ? n->second_idle - n->s.idle : 1, NAN);
 	ovl_text_set(
@@ -78,7 +81,7 @@ void ovl_node_verdict(const struct ovl_model_state *state, const struct ovl_fact
 	const struct ovl_link *iface = ovl_facts_iface(facts);
 	struct node n = {0};
 
-	find_fullest(state, &n);
+	find_fullest(state, facts->sample_hz, &n);
 	*cpu = n.cpu ? (int)n.cpu->cpu : -1;
 	v->limit = OVL_LIMIT_UNKNOWN;
 	ovl_str_copy(v->side, sizeof(v->side), "node");

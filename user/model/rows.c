@@ -16,7 +16,7 @@ int ovl_row_of(const struct ovl_hit *hit)
 	if (hit->stage >= OVL_STAGE_COUNT || hit->ctx >= OVL_CTX_COUNT ||
 	    hit->task_class >= OVL_TASK_CLASSES)
 		return -1;
-	if (hit->ctx == OVL_CTX_SOFTIRQ || hit->ctx == OVL_CTX_WAKE)
+	if (hit->ctx != OVL_CTX_TASK && hit->ctx != OVL_CTX_USER)
 		return hit->stage;
 	if (hit->task_class == OVL_TASK_SELF)
 		return OVL_ROW_OVLTRACE;

@@ -27,12 +27,16 @@ enum ovl_row {
 #define OVL_ROWS_CONN	 (OVL_ROW_COUNT - OVL_ROW_APP)
 
 /**
- * Row of a sample on a lane's CPU: softirq always belongs to its stage, whatever task is current; task
- * and user context of ovltrace and of tasks that do not serve the load are exogenous. −1: damaged.
+ * Row of a sample on a lane's CPU: softirq, hard interrupts and wake samples always belong to their
+ * stage, whatever task is current; task and user context of ovltrace and of tasks that do not serve
+ * the load are exogenous. −1: damaged.
  */
 int ovl_row_of(const struct ovl_hit *hit);
 bool ovl_row_exogenous(int row);
-/** Key of the waterfall's term: the stage's, or other_tasks, ovltrace, steal, slack, app, rwnd, sndbuf, net. */
+/**
+ * Key of the waterfall's term: the stage's, or other_tasks, ovltrace, steal, slack, app, rwnd,
+ * sndbuf, net.
+ */
 const char *ovl_row_key(int row);
 /** Words for a screen, ≤ 40 columns. */
 const char *ovl_row_label(int row);

@@ -1,15 +1,10 @@
 #include "model/state.h"
-#include "model/wake.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/lane.h"
-
-#define WAKE_CPUS \
-	256 /* CPUs of one interval whose wake samples are settled; beyond, all count as busy */
 #define NS_MAX	  (UINT64_C(86400) * 1000000000) /* longest believable interval: a day */
 #define COUNT_MAX (UINT64_C(1) << 56)		 /* largest believable difference of a counter */
 
@@ -25,40 +20,6 @@ const struct ovl_cpu_state *ovl_state_cpu(const struct ovl_model_state *state, i
 	return &state->cpus.v[state->cpu_index[cpu] - 1];
 }
 
-bool ovl_state_path_stage(int stage)
-{
-	switch (stage) {
-	case OVL_STAGE_APPLICATION:
-	case OVL_STAGE_USER_DAEMON:
-	case OVL_STAGE_USER_PROXY:
-	case OVL_STAGE_USER_OTHER:
-	case OVL_STAGE_WAKEUP:
-	case OVL_STAGE_SYSCALL:
-	case OVL_STAGE_SOFTIRQ_OTHER:
-	case OVL_STAGE_IRQ_OTHER:
-	case OVL_STAGE_KERNEL_OTHER:
-	case OVL_STAGE_UNCLASSIFIED: return false;
-	default: return true;
-	}
-}
-
-uint64_t ovl_state_busy_ns(const struct ovl_lane_acc *a)
-{
-	uint64_t idle = a->idle_ns < a->wall_ns ? a->idle_ns : a->wall_ns;
-	uint64_t rest = a->wall_ns - idle;
-
-	return a->steal_ns < rest ? rest - a->steal_ns : 0;
-}
-
-uint64_t ovl_state_samples(const struct ovl_lane_acc *a)
-{
-	uint64_t sum = 0;
-
-	for (int i = 0; i < OVL_ROWS_SAMPLED; i++)
-		sum += a->n[i];
-	return sum;
-}
-
 struct ovl_model_state *ovl_model_new(void)
 {
 	struct ovl_model_state *state = calloc(1, sizeof(*state));
@@ -67,6 +28,7 @@ struct ovl_model_state *ovl_model_new(void)
 		return NULL;
 	state->last_rx_bps = NAN;
 	state->last_tx_bps = NAN;
+	state->last = (struct ovl_last_acc){NAN, NAN, NAN, NAN};
 	return state;
 }
 
@@ -123,13 +85,6 @@ static struct ovl_lane_acc *pair_lane(const struct adding *a, uint32_t cpu)
 	return NULL;
 }
 
-static void clock_add(struct ovl_lane_acc *to, const struct ovl_cpu_clock *clock)
-{
-	to->wall_ns += clock->wall_ns;
-	to->idle_ns += clock->idle_ns;
-	to->steal_ns += clock->steal_ns;
-}
-
 static int add_clocks(const struct adding *a)
 {
 	ovl_vec_each(clock, &a->sample->cpus) {
@@ -147,53 +102,63 @@ static int add_clocks(const struct adding *a)
 			return rc;
 		if (!cpu)
 			continue;
-		clock_add(&one, clock);
-		cpu->busy_ns += ovl_state_busy_ns(&one);
+		ovl_acc_clock(&one, clock);
+		cpu->busy_ns += ovl_acc_busy_ns(&one);
 		if (!a->rows)
 			continue;
-		clock_add(&cpu->phase[a->phase].lane, clock);
+		ovl_acc_clock(&cpu->phase[a->phase].lane, clock);
+		if (a->main)
+			ovl_acc_clock(&cpu->last.lane, clock);
 		lane = pair_lane(a, clock->cpu);
 		if (lane)
-			clock_add(lane, clock);
+			ovl_acc_clock(lane, clock);
 	}
 	return 0;
 }
 
-static void hit_add(struct ovl_cpu_acc *acc, const struct ovl_hit *hit, int row, uint32_t count)
+/*
+ * Stage of a sample in the cost table. With load its costs are per KiB of the load's payload: other
+ * people's tasks must not be among the datapath's stages there.
+ */
+static int cost_stage(const struct ovl_facts *facts, const struct ovl_hit *hit)
 {
-	bool path = ovl_state_path_stage(hit->stage);
+	bool task = hit->ctx == OVL_CTX_TASK || hit->ctx == OVL_CTX_USER;
+	bool other = hit->task_class == OVL_TASK_OTHER || hit->task_class == OVL_TASK_SELF;
 
-	acc->lane.n[row] += count;
-	acc->n_stage[hit->stage] += count;
-	if (hit->ctx == OVL_CTX_TASK || hit->ctx == OVL_CTX_USER) {
-		acc->n_class[hit->task_class] += count;
-		acc->n_path_task += path ? count : 0;
-		return;
+	if (!facts->load.valid || !task || !other)
+		return hit->stage;
+	return hit->ctx == OVL_CTX_USER ? OVL_STAGE_USER_OTHER : OVL_STAGE_KERNEL_OTHER;
+}
+
+static void main_hit(const struct adding *a, struct ovl_cpu_state *cpu, const struct ovl_hit *hit,
+		     int row)
+{
+	struct ovl_slice *slice = &a->state->slice[(a->state->slices - 1) % OVL_PAIRS_KEPT];
+	int stage = cost_stage(a->facts, hit);
+
+	ovl_acc_cpu_hit(&cpu->last, hit, row, stage);
+	if (hit->ctx == OVL_CTX_WAKE) {
+		slice->wake[stage] += hit->count;
+		a->state->wake_work[stage][hit->work] += hit->count;
+	} else {
+		slice->n[stage] += hit->count;
+		a->state->work[stage][hit->work] += hit->count;
 	}
-	acc->n_softirq += count;
-	acc->n_path_softirq += path ? count : 0;
-	if (!strcmp(ovl_stage_info((enum ovl_stage)hit->stage)->side, "rx"))
-		acc->n_softirq_rx += count;
 }
 
 static int add_hits(const struct adding *a)
 {
-	struct ovl_slice *slice = &a->state->slice[a->state->slices % OVL_PAIRS_KEPT];
-	struct ovl_wake wake[WAKE_CPUS];
-	uint32_t woken;
-
 	if (!a->rows)
 		return 0;
-	woken = ovl_wake_budget(a->sample, a->facts->sample_hz, wake, WAKE_CPUS);
 	if (a->main) {
+		struct ovl_slice *slice = &a->state->slice[a->state->slices++ % OVL_PAIRS_KEPT];
+
 		memset(slice, 0, sizeof(*slice));
-		a->state->slices++;
 	}
 	ovl_vec_each(hit, &a->sample->hits) {
 		struct ovl_lane_acc *lane = pair_lane(a, hit->cpu);
 		struct ovl_cpu_state *cpu;
 		int row = ovl_row_of(hit), rc;
-		uint32_t count = ovl_wake_take(wake, woken, hit);
 
 		if (row < 0 || hit->work >= OVL_WORK_COUNT) {
 			a->state->damaged++;
@@ -204,13 +169,11 @@ static int add_hits(const struct adding *a)
 			return rc;
 		if (!cpu)
 			continue;
-		hit_add(&cpu->phase[a->phase], hit, row, count);
+		ovl_acc_cpu_hit(&cpu->phase[a->phase], hit, row, cost_stage(a->facts, hit));
 		if (lane)
-			lane->n[row] += count;
-		if (a->main) {
-			slice->n[hit->stage] += count;
-			a->state->work[hit->stage][hit->work] += count;
-		}
+			ovl_acc_lane_hit(lane, hit, row);
+		if (a->main)
+			main_hit(a, cpu, hit, row);
 	}
 	return 0;
 }
@@ -255,8 +218,10 @@ static void add_links(const struct adding *a)
 		st->iface.tx_bytes += d->tx_bytes;
 		st->iface.tx_pkts += d->tx_pkts;
 		/* while the underlay has its turn the interface rests: its rate is the overlay's */
-		if (!a->length_ns || a->sample->phase != (uint8_t)ovl_state_main(a->facts))
+		if (!a->length_ns || a->phase != ovl_state_main(a->facts))
 			continue;
+		st->main_rx_bytes += d->rx_bytes;
+		st->main_tx_bytes += d->tx_bytes;
 		st->last_rx_bps = (double)d->rx_bytes * 8e9 / (double)a->length_ns;
 		st->last_tx_bps = (double)d->tx_bytes * 8e9 / (double)a->length_ns;
 	}
@@ -276,7 +241,7 @@ static int add_counters(const struct adding *a)
 	return 0;
 }
 
-/* *real: drops of this sample that lost something */
+/* *real: drops of this sample that lost something on the path; elsewhere they are only listed */
 static int add_drops(const struct adding *a, uint64_t *real)
 {
 	struct ovl_model_state *st = a->state;
@@ -293,6 +258,8 @@ static int add_drops(const struct adding *a, uint64_t *real)
 		if (rc)
 			return rc;
 		st->drops_seen = true;
+		if (!ovl_facts_on_path(a->facts, d->ns))
+			continue;
 		*real += d->benign ? 0 : d->pkts;
 		if (a->pair && !strcmp(d->reason, "CPU_BACKLOG"))
 			st->backlog_drops += d->pkts;
@@ -348,8 +315,8 @@ static void add_load(const struct adding *a)
 		.sndbuf_us = d->sndbuf_us,
 	};
 
-	ovl_lane_conn_add(&path->conn, &conn);
-	ovl_lane_conn_add(&a->pair->conn[a->phase], &conn);
+	ovl_acc_conn_add(&path->conn, &conn);
+	ovl_acc_conn_add(&a->pair->conn[a->phase], &conn);
 	path->sender_cpu_ns += d->sender_cpu_ns;
 	path->receiver_cpu_ns += d->receiver_cpu_ns;
 	if (!d->receiver_cpu_ns && d->bytes)
@@ -407,6 +374,36 @@ static void add_point(const struct adding *a, uint64_t real_drops)
 		p->drops_ps = (double)real_drops * 1e9 / (double)a->length_ns;
 }
 
+/* Median as a histogram would say: the lower one of an even number. NAN without readings. */
+static double median_rtt_ns(const struct ovl_load_delta *d)
+{
+	uint32_t v[sizeof(d->rtt_us) / sizeof(d->rtt_us[0])];
+
+	for (uint32_t i = 0; i < d->rtt_n; i++) {
+		uint32_t at = i;
+
+		for (; at > 0 && v[at - 1] > d->rtt_us[i]; at--)
+			v[at] = v[at - 1];
+		v[at] = d->rtt_us[i];
+	}
+	return d->rtt_n ? v[(d->rtt_n - 1) / 2] * 1e3 : NAN;
+}
+
+static void keep_last(const struct adding *a, uint64_t real_drops)
+{
+	const struct ovl_sample *s = a->sample;
+	double per_s = a->length_ns ? 1e9 / (double)a->length_ns : NAN;
+	bool retransmits = s->retransmits_valid && s->retransmits < COUNT_MAX;
+
+	a->state->last = (struct ovl_last_acc){
+		.goodput_bps =
+			a->pair ? (double)s->load.bytes * 8e9 / (double)s->load.wall_ns : NAN,
+		.drops_ps = (double)real_drops * per_s,
+		.retransmits_ps = retransmits ? (double)s->retransmits * per_s : NAN,
+		.rtt_ns = a->pair ? median_rtt_ns(&s->load) : NAN,
+	};
+}
+
 /* What this sample is: its length, its phase, and whether its rows count. */
 static void classify(struct adding *a)
 {
@@ -442,6 +439,11 @@ int ovl_model_add(struct ovl_model_state *state, const struct ovl_facts *facts,
 	classify(&a);
 	state->duration_ns += a.length_ns;
 	state->intervals++;
+	if (a.phase == ovl_state_main(facts))
+		state->main_ns += a.length_ns;
+	if (a.main)
+		ovl_vec_each(cpu, &state->cpus)
+			memset(&cpu->last, 0, sizeof(cpu->last));
 	rc = add_clocks(&a);
 	rc = rc ? rc : add_hits(&a);
 	rc = rc ? rc : add_symbols(&a);
@@ -458,5 +460,7 @@ int ovl_model_add(struct ovl_model_state *state, const struct ovl_facts *facts,
 	if (a.pair)
 		add_load(&a);
 	add_point(&a, real_drops);
+	if (a.main)
+		keep_last(&a, real_drops);
 	return 0;
 }

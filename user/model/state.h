@@ -11,39 +11,19 @@
 
 #include "base/vec.h"
 #include "bpf/abi.h"
+#include "model/acc.h"
 #include "model/merge.h"
 #include "model/model.h"
-#include "model/rows.h"
 #include "model/stats.h"
 
 #define OVL_CPU_MAX    8192 /* CPU numbers above are taken for damage */
 #define OVL_PAIRS_KEPT 64
 #define OVL_PHASES     OVL_PHASE_SETTLE /* phases that have rows */
 
-/** One CPU as a lane: its clock and its busy samples by row. */
-struct ovl_lane_acc {
-	uint64_t wall_ns, idle_ns, steal_ns;
-	uint64_t n[OVL_ROWS_SAMPLED];
-};
-
-/** The connection as a lane (sender's TCP_INFO), over the measured part of the slices. */
-struct ovl_conn_acc {
-	uint64_t wall_ns, bytes, retransmits;
-	uint64_t busy_us, rwnd_us, sndbuf_us;
-};
-
-/** One CPU in one phase. */
-struct ovl_cpu_acc {
-	struct ovl_lane_acc lane;
-	uint64_t n_stage[OVL_STAGE_COUNT];    /* whatever the task's class */
-	uint64_t n_class[OVL_TASK_CLASSES];   /* outside softirq */
-	uint64_t n_softirq, n_softirq_rx;     /* _rx: in stages of the receive side */
-	uint64_t n_path_task, n_path_softirq; /* in stages of the packet path */
-};
-
 struct ovl_cpu_state {
 	uint32_t cpu;
 	struct ovl_cpu_acc phase[OVL_PHASES];
+	struct ovl_cpu_acc last; /* last interval of the main phase */
 	/* all phases, settling included: for ovltrace's own cost */
 	uint64_t busy_ns, user_ns, runs[OVL_PROG_COUNT];
 	bool self_seen, user_unknown;
@@ -59,7 +39,8 @@ struct ovl_pair {
 
 /** Samples by stage of one interval of the main phase, all CPUs. */
 struct ovl_slice {
-	uint64_t n[OVL_STAGE_COUNT];
+	uint64_t n[OVL_STAGE_COUNT];	/* certain ones */
+	uint64_t wake[OVL_STAGE_COUNT]; /* see struct ovl_lane_acc */
 };
 
 struct ovl_path_acc {
@@ -70,13 +51,19 @@ struct ovl_path_acc {
 	struct ovl_stats_hist rtt_us;
 };
 
+/** Last interval of the main phase; NAN: unknown, or before the first. */
+struct ovl_last_acc {
+	double goodput_bps, drops_ps, retransmits_ps, rtt_ns;
+};
+
 struct ovl_model_state {
 	uint64_t duration_ns, intervals;
 	uint64_t damaged; /* records with indices or values that cannot be */
 
 	OVL_VEC(struct ovl_cpu_state) cpus;
 	uint16_t cpu_index[OVL_CPU_MAX];		/* entry of cpus + 1 */
-	uint64_t work[OVL_STAGE_COUNT][OVL_WORK_COUNT]; /* samples of the main phase */
+	uint64_t work[OVL_STAGE_COUNT][OVL_WORK_COUNT]; /* certain samples of the main phase */
+	uint64_t wake_work[OVL_STAGE_COUNT][OVL_WORK_COUNT];
 	struct ovl_path_acc path[OVL_PHASES];
 
 	struct ovl_pair pair[OVL_PAIRS_KEPT]; /* by number % OVL_PAIRS_KEPT */
@@ -86,28 +73,26 @@ struct ovl_model_state {
 
 	struct ovl_link_delta iface; /* sums of the interface looked at */
 	bool iface_seen;
+	uint64_t main_rx_bytes, main_tx_bytes, main_ns; /* of the main phase */
 	double last_rx_bps, last_tx_bps;
 
 	struct ovl_merge merge;
-	uint64_t drop_pkts, drop_pkts_overlay; /* real drops: whole run, overlay slices */
+	uint64_t drop_pkts,
+		drop_pkts_overlay; /* real drops on the path: whole run, overlay slices */
 	bool drops_seen;
 	uint64_t backlog_drops, softnet_drops; /* during slices */
 	uint64_t retransmits, retransmits_ns;  /* counted, and over how long */
 
 	uint64_t lost[OVL_LOST_COUNT];
 	uint64_t points;
+	struct ovl_last_acc last;
 	struct ovl_point history[OVL_HISTORY]; /* ring, next at points % OVL_HISTORY */
 };
 
-/** Phase that cpu.stages and per_cpu describe: the overlay with our load, else plain observation. */
+/**
+ * Phase that cpu.stages and per_cpu describe: the overlay with our load, else plain observation.
+ */
 enum ovl_phase ovl_state_main(const struct ovl_facts *facts);
 /** This CPU's accumulators, or NULL when nothing was seen of it. */
 const struct ovl_cpu_state *ovl_state_cpu(const struct ovl_model_state *state, int cpu);
-/** Is this stage work of the packet path (not user mode, system calls or unspecified kernel work)? */
-bool ovl_state_path_stage(int stage);
-/** busy = wall − idle − steal, 0 when the clocks disagree. */
-uint64_t ovl_state_busy_ns(const struct ovl_lane_acc *a);
-/** All busy samples of a lane. */
-uint64_t ovl_state_samples(const struct ovl_lane_acc *a);
-
 #endif

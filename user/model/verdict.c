@@ -3,34 +3,17 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/evidence.h"
+#include "model/lane.h"
 #include "model/ledger.h"
+#include "model/node.h"
+#include "model/text.h"
 
 #define IDLE_STDERR_MAX 0.10 /* however noisy the idle share, more idle than this is not full */
 #define STEAL_SAID	0.05
-#define SECOND_POINTS	0.10 /* a first candidate this far ahead has no rival */
+#define OTHER_FIRST	0.20 /* a lane this much of which is other people's says so before all else */
 #define LOSS_PER_SEG	1e-5 /* without a round trip time: retransmits per segment that may matter */
 #define LOSS_ROOM	2 /* loss that allows more than this many times the goodput is not the limit */
-
-void ovl_verdict_evidence(struct ovl_verdict *v, const char *key, double value, const char *unit)
-{
-	struct ovl_evidence *e;
-
-	if (!isfinite(value) || v->n_evidence >= sizeof(v->evidence) / sizeof(v->evidence[0]))
-		return;
-	e = &v->evidence[v->n_evidence++];
-	ovl_str_copy(e->key, sizeof(e->key), key);
-	e->value = value;
-	ovl_str_copy(e->unit, sizeof(e->unit), unit);
-}
-
-double ovl_verdict_confidence(double depth, double points, double ledger_error)
-{
-	double threshold = 0.5 + 0.5 * fmin(1, fmax(0, depth));
-	double distance = 0.5 + 0.5 * fmin(1, fmax(0, points / SECOND_POINTS));
-	double error = isfinite(ledger_error) ? fmin(1, ledger_error) : 0;
-
-	return fmin(threshold, distance) * (1 - error);
-}
 
 /* One CPU that may limit the path. */
 struct candidate {
@@ -79,7 +62,7 @@ static void find_cpus(struct lanes *l, enum ovl_phase phase)
 
 		if (!cpu->phase[phase].lane.wall_ns)
 			continue;
-		ovl_lane_cpu_shares(&cpu->phase[phase], &c.s);
+		ovl_lane_cpu_shares(&cpu->phase[phase], l->facts->sample_hz, &c.s);
 		if (!on_path(&c))
 			continue;
 		c.full_idle = full_idle(l->state, &c);
@@ -144,24 +127,24 @@ static double ledger_error(const struct lanes *l, const struct candidate *c)
 {
 	const struct ovl_lane_acc *a = &c->state->phase[OVL_PHASE_OVERLAY].lane;
 
-	return ovl_ledger_error(ovl_state_samples(a), l->facts->sample_hz, ovl_state_busy_ns(a),
-				a->wall_ns);
+	return ovl_ledger_error(ovl_acc_samples(a), ovl_acc_wakes(a), l->facts->sample_hz,
+				ovl_acc_busy_ns(a), a->wall_ns);
 }
 
 static void cpu_evidence(const struct lanes *l, const struct candidate *c, struct ovl_verdict *v)
 {
-	ovl_verdict_evidence(v, "idle_ratio", c->s.idle, "ratio");
-	ovl_verdict_evidence(v, "softirq_ratio", c->s.softirq, "ratio");
-	ovl_verdict_evidence(v, "task_ratio", c->s.task, "ratio");
+	ovl_evidence_add(v, "idle_ratio", c->s.idle, "ratio");
+	ovl_evidence_add(v, "softirq_ratio", c->s.softirq, "ratio");
+	ovl_evidence_add(v, "task_ratio", c->s.task, "ratio");
 	if (c->s.other > 0.01)
-		ovl_verdict_evidence(v, "other_tasks_ratio", c->s.other, "ratio");
+		ovl_evidence_add(v, "other_tasks_ratio", c->s.other, "ratio");
 	if (c->s.steal > 0.005)
-		ovl_verdict_evidence(v, "steal_ratio", c->s.steal, "ratio");
+		ovl_evidence_add(v, "steal_ratio", c->s.steal, "ratio");
 	if (!l->conn.valid)
 		return;
-	ovl_verdict_evidence(v, "rwnd_ratio", l->conn.rwnd, "ratio");
-	ovl_verdict_evidence(v, "sndbuf_ratio", l->conn.sndbuf, "ratio");
-	ovl_verdict_evidence(v, "net_ratio", l->conn.net, "ratio");
+	ovl_evidence_add(v, "rwnd_ratio", l->conn.rwnd, "ratio");
+	ovl_evidence_add(v, "sndbuf_ratio", l->conn.sndbuf, "ratio");
+	ovl_evidence_add(v, "net_ratio", l->conn.net, "ratio");
 }
 
 static void cpu_sentence(const struct lanes *l, const struct candidate *c, struct ovl_verdict *v)
@@ -169,8 +152,12 @@ static void cpu_sentence(const struct lanes *l, const struct candidate *c, struc
 	const char *also = l->n_cpus > 1 && l->cpu[1].s.idle - c->s.idle <= OVL_SECOND
 				   ? "; another CPU is nearly as full"
 				   : "";
+	bool crowded = c->s.other > OTHER_FIRST && l->facts->load.valid;
 	struct ovl_buf text = {0};
 
+	if (crowded)
+		ovl_buf_printf(&text, "other work takes %.0f %% of CPU %u, so this says little: ",
+			       c->s.other * 100, c->state->cpu);
 	if (v->limit == OVL_LIMIT_UNKNOWN)
 		ovl_buf_printf(&text,
 			       "CPU %u is full (%.0f %% busy), but no stack samples say with what",
@@ -183,7 +170,7 @@ static void cpu_sentence(const struct lanes *l, const struct candidate *c, struc
 			       c->s.task * 100);
 	if (c->s.steal > STEAL_SAID)
 		ovl_buf_printf(&text, "; the hypervisor takes %.0f %% of it", c->s.steal * 100);
-	if (c->s.other > STEAL_SAID)
+	if (c->s.other > STEAL_SAID && !crowded)
 		ovl_buf_printf(&text, "; tasks that do not belong to the load take %.0f %%",
 			       c->s.other * 100);
 	ovl_buf_puts(&text, also);
@@ -210,16 +197,16 @@ static void say_cpu(const struct lanes *l, struct ovl_verdict *v, struct ovl_cho
 		add_runner_up(choice, &l->cpu[1]);
 	v->confidence_ratio = v->limit == OVL_LIMIT_UNKNOWN
 				      ? 0
-				      : ovl_verdict_confidence(1 - c->s.idle / c->full_idle, ahead,
-							       ledger_error(l, c));
+				      : ovl_evidence_confidence(1 - c->s.idle / c->full_idle, ahead,
+								ledger_error(l, c));
 	cpu_sentence(l, c, v);
 	cpu_evidence(l, c, v);
 }
 
 /*
- * Are packets lost so often that the window feels it? By Mathis et al. (1997), a stream that loses the
- * share p of its segments carries at most 1.22 * MSS / (RTT * sqrt(p)); loss is blamed only when that is
- * near what was carried. A handful of spurious retransmits at a high rate is none.
+ * Are packets lost so often that the window feels it? By Mathis et al. (1997), a stream that loses
+ * the share p of its segments carries at most 1.22 * MSS / (RTT * sqrt(p)); loss is blamed only
+ * when that is near what was carried. A handful of spurious retransmits at a high rate is none.
  */
 static bool loses(const struct lanes *l)
 {
@@ -268,18 +255,18 @@ static void conn_evidence(const struct lanes *l, struct ovl_verdict *v)
 {
 	const struct ovl_path_acc *path = &l->state->path[OVL_PHASE_OVERLAY];
 
-	ovl_verdict_evidence(v, "rwnd_ratio", l->conn.rwnd, "ratio");
-	ovl_verdict_evidence(v, "sndbuf_ratio", l->conn.sndbuf, "ratio");
-	ovl_verdict_evidence(v, "app_ratio", l->conn.app, "ratio");
-	ovl_verdict_evidence(v, "net_ratio", l->conn.net, "ratio");
-	ovl_verdict_evidence(v, "retransmits", (double)l->o->retransmits, "segs");
+	ovl_evidence_add(v, "rwnd_ratio", l->conn.rwnd, "ratio");
+	ovl_evidence_add(v, "sndbuf_ratio", l->conn.sndbuf, "ratio");
+	ovl_evidence_add(v, "app_ratio", l->conn.app, "ratio");
+	ovl_evidence_add(v, "net_ratio", l->conn.net, "ratio");
+	ovl_evidence_add(v, "retransmits", (double)l->o->retransmits, "segs");
 	if (path->cwnd_segs)
-		ovl_verdict_evidence(v, "cwnd", path->cwnd_segs, "segs");
+		ovl_evidence_add(v, "cwnd", path->cwnd_segs, "segs");
 	if (path->rtt_us.n)
-		ovl_verdict_evidence(v, "rtt_p50",
-				     ovl_stats_hist_quantile(&path->rtt_us, 0.5) * 1e3, "ns");
+		ovl_evidence_add(v, "rtt_p50", ovl_stats_hist_quantile(&path->rtt_us, 0.5) * 1e3,
+				 "ns");
 	if (l->n_cpus)
-		ovl_verdict_evidence(v, "idle_ratio", l->cpu[0].s.idle, "ratio");
+		ovl_evidence_add(v, "idle_ratio", l->cpu[0].s.idle, "ratio");
 }
 
 static void say_connection(const struct lanes *l, const struct conn_cause *cause,
@@ -290,7 +277,7 @@ static void say_connection(const struct lanes *l, const struct conn_cause *cause
 
 	v->limit = cause->limit;
 	side_set(v, cause->side);
-	v->confidence_ratio = ovl_verdict_confidence(
+	v->confidence_ratio = ovl_evidence_confidence(
 		(cause->share - OVL_CONN_SHARE) / (1 - OVL_CONN_SHARE), above, NAN);
 	/* a nearly full CPU still explains the pace better than the socket's states do */
 	choice->connection = !c || c->s.idle > OVL_NEARLY;
@@ -331,14 +318,14 @@ static void say_unknown(const struct lanes *l, struct ovl_verdict *v, struct ovl
 		char key[48];
 
 		ovl_text_set(key, "cpu%u_idle_ratio", l->cpu[i].state->cpu);
-		ovl_verdict_evidence(v, key, l->cpu[i].s.idle, "ratio");
+		ovl_evidence_add(v, key, l->cpu[i].s.idle, "ratio");
 	}
 	if (!l->conn.valid)
 		return;
-	ovl_verdict_evidence(v, "rwnd_ratio", l->conn.rwnd, "ratio");
-	ovl_verdict_evidence(v, "sndbuf_ratio", l->conn.sndbuf, "ratio");
-	ovl_verdict_evidence(v, "app_ratio", l->conn.app, "ratio");
-	ovl_verdict_evidence(v, "net_ratio", l->conn.net, "ratio");
+	ovl_evidence_add(v, "rwnd_ratio", l->conn.rwnd, "ratio");
+	ovl_evidence_add(v, "sndbuf_ratio", l->conn.sndbuf, "ratio");
+	ovl_evidence_add(v, "app_ratio", l->conn.app, "ratio");
+	ovl_evidence_add(v, "net_ratio", l->conn.net, "ratio");
 }
 
 /* Nothing arrived: the sender tried, or there was nothing to send. */
@@ -361,10 +348,10 @@ static void say_dead(struct lanes *l, struct ovl_verdict *v, struct ovl_choice *
 			tried ? "nothing arrived over the overlay although the sender had data "
 				"to send"
 			      : "the load sent nothing over the overlay");
-	ovl_verdict_evidence(v, "overlay_bytes", 0, "bytes");
-	ovl_verdict_evidence(v, "underlay_bytes", (double)u->bytes, "bytes");
-	ovl_verdict_evidence(v, "retransmits", (double)l->o->retransmits, "segs");
-	ovl_verdict_evidence(v, "drops", (double)l->state->drop_pkts_overlay, "pkts");
+	ovl_evidence_add(v, "overlay_bytes", 0, "bytes");
+	ovl_evidence_add(v, "underlay_bytes", (double)u->bytes, "bytes");
+	ovl_evidence_add(v, "retransmits", (double)l->o->retransmits, "segs");
+	ovl_evidence_add(v, "drops", (double)l->state->drop_pkts_overlay, "pkts");
 	/* the lane that carried most of the underlay's work shows what has become idle */
 	l->n_cpus = 0;
 	find_cpus(l, u->wall_ns ? OVL_PHASE_UNDERLAY : OVL_PHASE_OVERLAY);

@@ -3,10 +3,13 @@
  *
  * With our load, for the overlay slices, first match wins:
  * 1. no byte arrived                          blocked (the sender tried) or no_traffic
- * 2. a CPU with idle ≤ max(3 %, 2 SE)         its softirq, task, daemon or proxy, or steal; by the larger share
- * 3. a state of the connection ≥ 50 %         rwnd, sndbuf: window; app: application; net: loss or window
+ * 2. a CPU with idle ≤ max(3 %, 2 SE)         its softirq, task, daemon or proxy, or steal; by the
+ * larger share
+ * 3. a state of the connection ≥ 50 %         rwnd, sndbuf: window; app: application; net: loss or
+ * window
  * 4. unknown, with all lanes as evidence
- * Without load: no_traffic, a full CPU that works for the packet path, or unknown (ovl_node_verdict).
+ * Without load: no_traffic, a full CPU that works for the packet path, or unknown
+ * (ovl_node_verdict).
  *
  * Confidence = min(threshold, distance) × (1 − ledger error), with
  *   threshold = 0.5 + 0.5 × how deep inside its threshold the verdict is (CPU: 1 − idle/threshold;
@@ -20,11 +23,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/lane.h"
 #include "model/model.h"
-#include "model/text.h"
+#include "model/state.h"
 
-#define OVL_FULL_IDLE  0.03 /* a CPU with no more idle than this is full */
 #define OVL_SECOND     0.03 /* lanes this close to the first are named too */
 #define OVL_NEARLY     0.15 /* a CPU with no more idle than this still explains the path's pace */
 #define OVL_CONN_SHARE 0.50 /* a state of the connection that limits has at least this share */
@@ -40,15 +41,7 @@ struct ovl_choice {
 	char why_not[OVL_TEXT_MAX];
 };
 
-/** Append evidence while there is room; values that are not finite are left out. */
-void ovl_verdict_evidence(struct ovl_verdict *v, const char *key, double value, const char *unit);
-/** The formula above; ledger_error may be NAN. */
-double ovl_verdict_confidence(double depth, double points, double ledger_error);
-
+/** Fill *v, and *choice for the waterfall. */
 void ovl_verdict_build(const struct ovl_model_state *state, const struct ovl_facts *facts,
 		       struct ovl_verdict *v, struct ovl_choice *choice);
-/** The verdict of a node without our load. *cpu: the busiest CPU, -1: unknown. */
-void ovl_node_verdict(const struct ovl_model_state *state, const struct ovl_facts *facts,
-		      struct ovl_verdict *v, int *cpu);
-
 #endif

@@ -1,29 +1,21 @@
 /*
- * Samples that a sleeping CPU's timer left on the entry of the interrupt that woke it (OVL_CTX_WAKE):
- * idle time, or the entry's own work. The idle clock decides how many of them were busy. Pure.
+ * Samples that a sleeping CPU's timer left on the entry of the interrupt that woke it
+ * (OVL_CTX_WAKE): idle time, or the entry's own work. The idle clock decides how many of them were
+ * busy, over all that was pooled: over one slice alone the samples' own noise would decide. Pure.
  */
 #ifndef OVL_MODEL_WAKE_H
 #define OVL_MODEL_WAKE_H
 
 #include <stdint.h>
 
-#include "model/sample.h"
-
-/** How many of one CPU's wake samples of an interval still may count as busy. */
-struct ovl_wake {
-	uint32_t cpu;
-	uint64_t left;
-};
+#include "model/acc.h"
 
 /**
- * For each CPU of the sample: busy time × hz − its certain busy samples, between 0 and its wake samples.
- * Without a clock or a sampling rate all wake samples count. Returns how many entries of out[0…max) were
- * filled; CPUs without wake samples have none.
+ * Wake samples that were busy, by stage: busy time × hz − certain samples, between 0 and all of
+ * them, spread in proportion to the lane's wake samples by largest remainder. Without a clock or a
+ * sampling rate all count. Returns their sum.
  */
-uint32_t ovl_wake_budget(const struct ovl_sample *sample, uint32_t hz, struct ovl_wake *out,
-			 uint32_t max);
-
-/** How many of a hit's samples are busy; takes them off the CPU's budget. */
-uint32_t ovl_wake_take(struct ovl_wake *wake, uint32_t n, const struct ovl_hit *hit);
+uint64_t ovl_wake_settle(const struct ovl_lane_acc *a, uint32_t hz,
+			 uint64_t taken[OVL_STAGE_COUNT]);
 
 #endif

@@ -2,9 +2,9 @@
  * The waterfall's formula: a goodput difference split exactly over the rows of one lane. Pure
  * arithmetic on plain structs, so that vectors and property tests drive it directly.
  *
- * A lane is one serial resource whose wall time is the sum of its rows, idle included. With W the sum
- * of all rows, X that of the exogenous ones, P = W − X, B the payload bytes of a phase, a = P/W and
- * b = B/P, for the phases u (underlay) and o (overlay):
+ * A lane is one serial resource whose wall time is the sum of its rows, idle included. With W the
+ * sum of all rows, X that of the exogenous ones, P = W − X, B the payload bytes of a phase, a = P/W
+ * and b = B/P, for the phases u (underlay) and o (overlay):
  *
  *   path row        loss = 8e9 · (t_o·B_u − t_u·B_o) / (P_u·P_o) · (a_u + a_o)/2
  *   exogenous row   loss = 8e9 · (t_o/W_o − t_u/W_u) · (b_u + b_o)/2
@@ -52,9 +52,9 @@ struct ovl_waterfall_lane {
 };
 
 /**
- * Goodput after the change. *low_bps: the limiting lane keeps its idle time per byte; *high_bps: that
- * is used as well. Both are bounded by the busy time of every other lane; NAN when bytes is 0 or
- * nothing would be left to bound it.
+ * Goodput after the change. *low_bps: the limiting lane keeps its idle time per byte; *high_bps:
+ * that is used as well. Both are bounded by the busy time of every other lane; NAN when bytes is 0
+ * or nothing would be left to bound it.
  */
 void ovl_waterfall_removed(const struct ovl_waterfall_lane *lanes, size_t n, uint64_t bytes,
 			   double *low_bps, double *high_bps);

@@ -161,6 +161,7 @@ void ovl_json_sample(struct ovl_buf *out, const struct ovl_facts *f, const struc
 	ovl_json o = record("sample");
 
 	put_model(o, f, m);
+	ovl_json_last(o, m);
 	finish(out, o);
 }
 

@@ -21,7 +21,9 @@ void ovl_json_document(struct ovl_buf *out, const struct ovl_facts *f, const str
 		       const struct ovl_view_exit *exit);
 /** {"type":"start"}: the members that are known before the first sample. */
 void ovl_json_start(struct ovl_buf *out, const struct ovl_facts *f);
-/** {"type":"sample"}: the members that change, for the run so far. */
+/**
+ * {"type":"sample"}: the members that change, for the run so far, and `last`: the last interval.
+ */
 void ovl_json_sample(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m);
 /** {"type":"end"}: all members of the document. */
 void ovl_json_end(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m,

@@ -140,6 +140,7 @@ void ovl_json_waterfall(ovl_json o, const struct ovl_model *m)
 	ovl_json_text_or_null(water, "lane", w->lane);
 	ovl_json_number(water, "lane_purity_ratio", w->lane_purity_ratio);
 	ovl_json_number(water, "ledger_error_ratio", w->ledger_error_ratio);
+	ovl_json_number(water, "wake_ratio", w->wake_ratio);
 	ovl_json_bool(water, "uncertain", w->uncertain);
 	ovl_json_i64(water, "unexplained_bps", w->unexplained_bps);
 	ovl_json_bps(water, "low_underlay_bps", w->low_underlay_bps);
@@ -225,6 +226,7 @@ void ovl_json_cpu(ovl_json o, const struct ovl_facts *f, const struct ovl_model 
 	ovl_json_u64(c, "idle_ns", cpu->idle_ns);
 	ovl_json_u64(c, "steal_ns", cpu->steal_ns);
 	ovl_json_number(c, "unclassified_ratio", cpu->valid ? cpu->unclassified_ratio : NAN);
+	ovl_json_number(c, "catch_all_ratio", cpu->valid ? cpu->catch_all_ratio : NAN);
 	ovl_json_number(c, "samples", cpu->valid ? (double)cpu->samples : NAN);
 	ovl_json_number(c, "hz", f->sample_hz ? (double)f->sample_hz : NAN);
 	if (cpu->valid) {
@@ -236,6 +238,24 @@ void ovl_json_cpu(ovl_json o, const struct ovl_facts *f, const struct ovl_model 
 	}
 	put_per_cpu(c, cpu);
 	ovl_json_null(c, "softirq_handoffs_per_pkt");
+}
+
+void ovl_json_last(ovl_json o, const struct ovl_model *m)
+{
+	ovl_json last = ovl_json_object(o, "last"), list;
+
+	ovl_json_number(last, "drops_ps", m->last.drops_ps);
+	ovl_json_number(last, "retransmits_ps", m->last.retransmits_ps);
+	ovl_json_number(last, "rtt_ns", m->last.rtt_ns);
+	list = ovl_json_array(last, "per_cpu");
+	ovl_vec_each(c, &m->last.per_cpu) {
+		ovl_json one = ovl_json_element(list);
+
+		ovl_json_u64(one, "cpu", c->cpu);
+		ovl_json_number(one, "busy_ratio", c->busy_ratio);
+		ovl_json_number(one, "softirq_ratio", c->softirq_ratio);
+	}
+	ovl_json_bps(last, "goodput_bps", m->last.goodput_bps);
 }
 
 void ovl_json_drops(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m)
@@ -313,5 +333,6 @@ void ovl_json_self(ovl_json o, const struct ovl_facts *f, const struct ovl_model
 	ovl_json_null(part, "window");
 	ovl_json_null(part, "skb_span");
 	ovl_json_u64(part, "drop_budget", lost[OVL_LOST_DROP_BUDGET]);
+	ovl_json_u64(part, "table", m->table_overflow);
 	ovl_json_u64(part, "damaged_records", m->damaged_records);
 }

@@ -10,6 +10,8 @@ void ovl_json_traffic(ovl_json o, const struct ovl_model *m);
 void ovl_json_verdict(ovl_json o, const struct ovl_model *m);
 void ovl_json_waterfall(ovl_json o, const struct ovl_model *m);
 void ovl_json_cpu(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m);
+/** `last`: the last interval, for records of intervals; all other members are of the whole run. */
+void ovl_json_last(ovl_json o, const struct ovl_model *m);
 void ovl_json_drops(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m);
 void ovl_json_counters(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m);
 void ovl_json_self(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m);

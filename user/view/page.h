@@ -15,13 +15,12 @@ enum ovl_state {
 	OVL_STATE_PAUSED,
 	OVL_STATE_REPLAY,
 	OVL_STATE_WARMUP,
-	OVL_STATE_STALE,
 };
 
 struct ovl_page_state {
 	enum ovl_state state;
 	bool help;	     /* the help overlay is open */
-	uint32_t behind_s;   /* paused: how far the display is behind; stale: age */
+	uint32_t behind_s;   /* paused: how far the display is behind */
 	char clock[16];	     /* "HH:MM:SS" */
 	const char *message; /* one line for the message row, NULL: none */
 };

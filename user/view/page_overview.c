@@ -64,7 +64,7 @@ static void waterfall_header(const struct ovl_page *p, const struct columns *col
 	char s[OVL_UNITS_MAX];
 	const enum ovl_ink ink = OVL_INK_STRONG;
 
-	ovl_canvas_put(p->c, r, 1, 0, ink, "STAGE");
+	ovl_canvas_put(p->c, r, 1, 0, ink, "STAGE, since start");
 	if (col->loss_end) { /* full sizes have the axis over the bars */
 		ovl_units_number(s, rows->axis_bps, rows->unit, p->c->ascii);
 		ovl_canvas_put(p->c, r, col->bar_x, 0, ink, "0");
@@ -307,7 +307,7 @@ static void cost_header(const struct ovl_page *p, const struct columns *col)
 	const struct ovl_rect r = p->l.table;
 	const enum ovl_ink ink = OVL_INK_STRONG;
 
-	ovl_canvas_put(p->c, r, 1, 0, ink, "STAGE");
+	ovl_canvas_put(p->c, r, 1, 0, ink, "STAGE, since start");
 	ovl_canvas_right(p->c, r, col->loss_end, 0, ink, "CPU%");
 	if (col->error_end)
 		ovl_canvas_right(p->c, r, col->error_end, 0, ink, p->c->ascii ? "+-2SE" : "±2SE");

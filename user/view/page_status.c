@@ -82,7 +82,10 @@ static void put_time(struct ovl_buf *b, double ns, bool ascii)
 	ovl_buf_puts(b, ovl_units_text(s, ns, ovl_units_time(ns, ascii), ascii));
 }
 
-/** Retransmits, and with load the RTT (and cwnd), without it what the interface carries. */
+/**
+ * Of the last interval: retransmits, and with load the RTT (and cwnd), without it what the
+ * interface carries.
+ */
 static void tcp_words(const struct ovl_page *p, struct ovl_buf *b, const char *gap, bool brief)
 {
 	const struct ovl_load_path *path = shown_path(p);
@@ -93,18 +96,18 @@ static void tcp_words(const struct ovl_page *p, struct ovl_buf *b, const char *g
 	char s[OVL_UNITS_MAX];
 
 	ovl_buf_puts(b, "retransmits ");
-	ovl_words_per_s(b, p->m->retransmits_ps, ascii);
+	ovl_words_per_s(b, p->m->last.retransmits_ps, ascii);
 	if (p->f->load.valid) {
 		ovl_buf_printf(b, "%sRTT ", gap);
-		put_time(b, rtt ? (double)path->rtt.p50_ns : NAN, ascii);
+		put_time(b, p->m->last.rtt_ns, ascii);
 		if (brief)
 			return;
-		ovl_buf_puts(b, ", p99 ");
-		put_time(b, rtt ? (double)path->rtt.p99_ns : NAN, ascii);
 		ovl_buf_printf(b, "%scwnd %s", gap,
 			       ovl_units_text(s, cwnd, ovl_units_count(cwnd), ascii));
 		if (path)
 			ovl_buf_puts(b, " segs");
+		ovl_buf_printf(b, "%sp99 since start ", gap);
+		put_time(b, rtt ? (double)path->rtt.p99_ns : NAN, ascii);
 	} else if (!brief) {
 		ovl_buf_printf(b, "%srx %s", gap, ovl_units_text(s, rx, ovl_units_rate(rx), ascii));
 		ovl_buf_printf(b, "%stx %s", gap, ovl_units_text(s, tx, ovl_units_rate(tx), ascii));
@@ -118,10 +121,10 @@ static void now_line(const struct ovl_page *p)
 	struct ovl_buf b = {0}, cpu = {0};
 
 	ovl_buf_puts(&b, "drops ");
-	ovl_words_per_s(&b, p->m->drops_ps, p->c->ascii);
+	ovl_words_per_s(&b, p->m->last.drops_ps, p->c->ascii);
 	ovl_buf_puts(&b, "  ");
 	tcp_words(p, &b, "  ", true);
-	ovl_words_cpus(&cpu, p->m, 1, true, p->c->ascii);
+	ovl_words_cpus(&cpu, p->m->last.per_cpu.v, p->m->last.per_cpu.n, 1, true, p->c->ascii);
 	if (cpu.n && ovl_canvas_width(p->c, ovl_buf_str(&b)) + 2 +
 				     ovl_canvas_width(p->c, ovl_buf_str(&cpu)) <=
 			     r.w)
@@ -145,7 +148,7 @@ static void tcp_line(const struct ovl_page *p, int y)
 {
 	struct ovl_buf b = {0};
 
-	tcp_words(p, &b, "   ", false);
+	tcp_words(p, &b, "  ", false);
 	named_line(p, y, "tcp", &b);
 }
 
@@ -155,7 +158,8 @@ static void cpu_line(const struct ovl_page *p, int y)
 
 	for (unsigned n = 4; n > 0; n--) { /* whole CPUs only */
 		ovl_buf_clear(&b);
-		ovl_words_cpus(&b, p->m, n, false, p->c->ascii);
+		ovl_words_cpus(&b, p->m->last.per_cpu.v, p->m->last.per_cpu.n, n, false,
+			       p->c->ascii);
 		if (ovl_canvas_width(p->c, ovl_buf_str(&b)) <= p->l.status.w - 9)
 			break;
 	}
@@ -164,17 +168,29 @@ static void cpu_line(const struct ovl_page *p, int y)
 	named_line(p, y, "busy", &b);
 }
 
+/**
+ * The last interval's rate, then since the start by reason; drops off the path if there is room.
+ */
 static void drops_line(const struct ovl_page *p, int y)
 {
-	struct ovl_buf b = {0};
+	struct ovl_buf b = {0}, part = {0};
 
 	if (isnan(p->m->drops_ps)) {
 		ovl_buf_puts(&b, p->c->ascii ? "- not counted" : "– not counted");
-	} else {
-		ovl_words_per_s(&b, p->m->drops_ps, p->c->ascii);
-		ovl_buf_puts(&b, "   ");
-		ovl_words_drops(&b, p->m, 4);
+		named_line(p, y, "drops", &b);
+		return;
 	}
+	ovl_words_per_s(&b, p->m->last.drops_ps, p->c->ascii);
+	ovl_words_drops(&part, p->f, p->m, 4);
+	if (part.n)
+		ovl_buf_printf(&b, "   since start: %s", ovl_buf_str(&part));
+	ovl_buf_clear(&part);
+	ovl_words_elsewhere(&part, p->f, p->m);
+	if (part.n && ovl_canvas_width(p->c, ovl_buf_str(&b)) + 3 +
+				      ovl_canvas_width(p->c, ovl_buf_str(&part)) <=
+			      p->l.status.w - 9)
+		ovl_buf_printf(&b, "   %s", ovl_buf_str(&part));
+	ovl_buf_fini(&part);
 	named_line(p, y, "drops", &b);
 }
 
@@ -252,6 +268,7 @@ static int side_interface(const struct ovl_page *p, int y)
 	return y + 1;
 }
 
+/** Right panel: the CPUs of the last interval. */
 static int side_cpus(const struct ovl_page *p, int y, int max)
 {
 	const struct ovl_unit share = ovl_units_share();
@@ -259,13 +276,13 @@ static int side_cpus(const struct ovl_page *p, int y, int max)
 	char busy[OVL_UNITS_MAX], soft[OVL_UNITS_MAX];
 	int shown = 0;
 
-	if (!p->m->cpu.per_cpu.n || max < 2)
+	if (!p->m->last.per_cpu.n || max < 2)
 		return y;
 	ovl_canvas_put(p->c, p->l.side, 1, y, OVL_INK_STRONG, "CPU");
 	ovl_canvas_right(p->c, p->l.side, 14, y, OVL_INK_STRONG, "busy");
 	ovl_canvas_right(p->c, p->l.side, 23, y, OVL_INK_STRONG, "softirq");
 	ovl_canvas_put(p->c, p->l.side, 25, y++, OVL_INK_STRONG, "top stage");
-	ovl_vec_each(cpu, &p->m->cpu.per_cpu) {
+	ovl_vec_each(cpu, &p->m->last.per_cpu) {
 		struct ovl_rect r = {p->l.side.x + 25, p->l.side.y + y, p->l.side.w - 26, 1};
 
 		if (++shown >= max)
@@ -283,7 +300,7 @@ static int side_cpus(const struct ovl_page *p, int y, int max)
 	return y;
 }
 
-/** "TCP      RTT p50      p99    retr   cwnd  rwnd%" for one path of the load. */
+/** "overlay  310 us   620 us   22   241  2.1%": one path of the load, since start. */
 static void side_tcp_row(const struct ovl_page *p, int y, const char *name,
 			 const struct ovl_load_path *path)
 {
@@ -318,7 +335,7 @@ static int side_tcp(const struct ovl_page *p, int y)
 
 	if (!load->valid)
 		return y;
-	ovl_canvas_put(p->c, p->l.side, 1, y, OVL_INK_STRONG, "TCP");
+	ovl_canvas_put(p->c, p->l.side, 1, y, OVL_INK_STRONG, "all run");
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
 		ovl_canvas_right(p->c, p->l.side, heads[i].end, y, OVL_INK_STRONG, heads[i].name);
 	side_tcp_row(p, ++y, "overlay", &load->overlay);
@@ -327,18 +344,21 @@ static int side_tcp(const struct ovl_page *p, int y)
 	return y + 1;
 }
 
+/** Right panel: drops a second in the last interval, and since the start by reason. */
 static void side_drops(const struct ovl_page *p, int y)
 {
 	struct ovl_words_reason top[8];
+	struct ovl_buf rate = {0}, elsewhere = {0};
 	int room = p->l.side.h - y - 1;
-	unsigned n = ovl_words_reasons(p->m, top, room > 8 ? 8 : room > 0 ? (unsigned)room : 0);
-	struct ovl_buf b = {0};
 	char s[OVL_UNITS_MAX];
+	unsigned n;
 
-	ovl_canvas_put(p->c, p->l.side, 1, y, OVL_INK_STRONG, "DROPS");
-	ovl_words_per_s(&b, p->m->drops_ps, p->c->ascii);
-	ovl_canvas_right(p->c, p->l.side, 46, y++, OVL_INK_STRONG, ovl_buf_str(&b));
-	ovl_buf_fini(&b);
+	ovl_words_elsewhere(&elsewhere, p->f, p->m);
+	n = ovl_words_reasons(p->f, p->m, top, room > 8 ? 8 : room > 0 ? (unsigned)room : 0);
+	ovl_canvas_put(p->c, p->l.side, 1, y, OVL_INK_STRONG,
+		       n ? "DROPS, segments since start" : "DROPS");
+	ovl_words_per_s(&rate, p->m->last.drops_ps, p->c->ascii);
+	ovl_canvas_right(p->c, p->l.side, 46, y++, OVL_INK_STRONG, ovl_buf_str(&rate));
 	for (unsigned i = 0; i < n; i++, y++) {
 		struct ovl_rect reason = {p->l.side.x + 1, p->l.side.y + y, 22, 1};
 		struct ovl_rect where = {p->l.side.x + 24, p->l.side.y + y, 15, 1};
@@ -349,6 +369,10 @@ static void side_drops(const struct ovl_page *p, int y)
 				 ovl_units_text(s, (double)top[i].segs,
 						ovl_units_count((double)top[i].segs), true));
 	}
+	if (elsewhere.n && y < p->l.side.h)
+		ovl_canvas_put(p->c, p->l.side, 1, y, OVL_INK_NORMAL, ovl_buf_str(&elsewhere));
+	ovl_buf_fini(&rate);
+	ovl_buf_fini(&elsewhere);
 }
 
 void ovl_page_side(const struct ovl_page *p)

@@ -18,7 +18,7 @@ static void put_number(struct ovl_buf *b, const char *name, double v, struct ovl
 	ovl_buf_printf(b, "  %s %s", name, ovl_units_text(s, v, unit, true));
 }
 
-/** Goodputs of the waterfall, else of what was measured so far, else the interface's traffic. */
+/** Goodputs of the waterfall since the start, and of the last interval; else its traffic. */
 static void put_rates(struct ovl_buf *b, const struct ovl_facts *f, const struct ovl_model *m)
 {
 	const struct ovl_waterfall *w = &m->waterfall;
@@ -34,13 +34,12 @@ static void put_rates(struct ovl_buf *b, const struct ovl_facts *f, const struct
 			       ovl_units_number(o, w->overlay_bps, unit, true), unit.name);
 		put_number(b, "loss", w->underlay_bps > 0 ? lost / w->underlay_bps : NAN,
 			   ovl_units_share());
+		ovl_buf_puts(b, " since start;  now");
+		put_number(b, "overlay", m->last.goodput_bps, ovl_units_rate(m->last.goodput_bps));
 		return;
 	}
 	if (f->load.valid) {
-		const struct ovl_load_path *over = &m->load.overlay;
-		double bps = m->load.valid && over->valid ? over->goodput_bps : NAN;
-
-		put_number(b, "overlay", bps, ovl_units_rate(bps));
+		put_number(b, "overlay", m->last.goodput_bps, ovl_units_rate(m->last.goodput_bps));
 		return;
 	}
 	put_number(b, "rx", t->valid ? t->last_rx_bps : NAN, ovl_units_rate(t->last_rx_bps));
@@ -68,7 +67,7 @@ static void put_shares(struct ovl_buf *b, const struct ovl_model *m)
 	char s[OVL_UNITS_MAX];
 	int shown = 0;
 
-	ovl_buf_puts(b, "          busy time:");
+	ovl_buf_puts(b, "          busy time since start:");
 	ovl_vec_each(t, &m->cpu.stages) {
 		if (t->stage >= OVL_STAGE_COUNT || shown++ == STAGES_SHOWN)
 			break;
@@ -87,17 +86,14 @@ void ovl_plain_interval(struct ovl_buf *out, const char *clock, const struct ovl
 	ovl_buf_printf(&b, "%s %s", clock, iface ? iface->name : "no interface");
 	put_rates(&b, f, m);
 	ovl_buf_puts(&b, "  drops ");
-	ovl_words_per_s(&b, m->drops_ps, true);
+	ovl_words_per_s(&b, m->last.drops_ps, true);
 	ovl_buf_puts(&b, "  retr ");
-	ovl_words_per_s(&b, m->retransmits_ps, true);
-	if (m->load.valid && m->load.overlay.valid && m->load.overlay.rtt.valid) {
-		double rtt = (double)m->load.overlay.rtt.p50_ns;
-
-		put_number(&b, "rtt", rtt, ovl_units_time(rtt, true));
-	}
-	if (m->cpu.per_cpu.n)
+	ovl_words_per_s(&b, m->last.retransmits_ps, true);
+	if (!isnan(m->last.rtt_ns))
+		put_number(&b, "rtt", m->last.rtt_ns, ovl_units_time(m->last.rtt_ns, true));
+	if (m->last.per_cpu.n)
 		ovl_buf_puts(&b, "  ");
-	ovl_words_cpus(&b, m, 2, true, true);
+	ovl_words_cpus(&b, m->last.per_cpu.v, m->last.per_cpu.n, 2, true, true);
 	ovl_buf_puts(&b, "\n");
 	if (m->waterfall.valid)
 		put_terms(&b, f, m);

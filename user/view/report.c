@@ -179,6 +179,7 @@ static void put_cost(struct ovl_buf *b, const struct ovl_stage_time *t, struct o
 static void put_costs(struct ovl_buf *b, const struct ovl_model *m)
 {
 	const bool compared = ovl_costs_compared(&m->cpu);
+	char s[OVL_UNITS_MAX];
 	struct ovl_buf cpus = {0};
 
 	ovl_buf_printf(b, "\nCPU COST BY STAGE, all CPUs%s\n",
@@ -194,16 +195,21 @@ static void put_costs(struct ovl_buf *b, const struct ovl_model *m)
 	if (compared)
 		put_wrapped(b, "CPU% and ns/KiB: while the overlay carried the load. underlay: "
 			       "ns/KiB of the same stage there. change: overlay - underlay.");
+	if (m->cpu.valid && !isnan(m->cpu.catch_all_ratio))
+		ovl_buf_printf(&cpus, "named only by context: %s",
+			       ovl_units_text(s, m->cpu.catch_all_ratio, ovl_units_share(), true));
+	put_wrapped_buf(b, &cpus);
 	if (m->cpu.per_cpu.n)
 		ovl_buf_puts(&cpus, "busy: ");
-	ovl_words_cpus(&cpus, m, 8, false, true);
+	ovl_words_cpus(&cpus, m->cpu.per_cpu.v, m->cpu.per_cpu.n, 8, false, true);
 	put_wrapped_buf(b, &cpus);
 	ovl_buf_fini(&cpus);
 }
 
-static void put_drops(struct ovl_buf *b, const struct ovl_model *m)
+static void put_drops(struct ovl_buf *b, const struct ovl_facts *f, const struct ovl_model *m)
 {
 	unsigned long long benign = 0, more = 0;
+	struct ovl_buf elsewhere = {0};
 	char s[OVL_UNITS_MAX];
 	int shown = 0;
 
@@ -213,6 +219,8 @@ static void put_drops(struct ovl_buf *b, const struct ovl_model *m)
 	ovl_vec_each(d, &m->drops) {
 		if (d->benign) {
 			benign += d->segs;
+		} else if (!ovl_facts_on_path(f, d->ns)) {
+			continue;
 		} else if (shown++ < DROPS_SHOWN) {
 			double n = (double)d->segs;
 
@@ -225,10 +233,13 @@ static void put_drops(struct ovl_buf *b, const struct ovl_model *m)
 	}
 	if (more)
 		ovl_buf_printf(b, "  others: %llu segments\n", more);
-	if (benign)
-		ovl_buf_printf(b, "  benign frees, not counted as drops: %llu segments\n", benign);
 	if (!shown)
 		put_wrapped(b, isnan(m->drops_ps) ? "Not counted." : "None.");
+	ovl_words_elsewhere(&elsewhere, f, m);
+	put_wrapped_buf(b, &elsewhere);
+	ovl_buf_fini(&elsewhere);
+	if (benign)
+		ovl_buf_printf(b, "  benign frees, not counted as drops: %llu segments\n", benign);
 }
 
 static void put_tcp_path(struct ovl_buf *b, const char *name, const struct ovl_load_path *path)
@@ -331,7 +342,7 @@ void ovl_plain_report(struct ovl_buf *out, const struct ovl_facts *f, const stru
 	put_verdict(&b, m);
 	put_waterfall(&b, f, m);
 	put_costs(&b, m);
-	put_drops(&b, m);
+	put_drops(&b, f, m);
 	put_tcp(&b, m);
 	put_counters(&b, f, m);
 	put_self(&b, f, m);

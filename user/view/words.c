@@ -84,6 +84,9 @@ void ovl_words_trust(struct ovl_buf *out, const struct ovl_waterfall *w, bool as
 	ovl_buf_printf(out, "drawn for %s", *w->lane ? w->lane : "no lane");
 	ovl_buf_printf(out, ", ledger error %s",
 		       ovl_units_text(s, w->ledger_error_ratio, share, ascii));
+	if (w->wake_ratio >= 0.01)
+		ovl_buf_printf(out, ", entry samples %s",
+			       ovl_units_text(s, w->wake_ratio, share, ascii));
 	ovl_buf_printf(out, ", purity %s", ovl_units_text(s, w->lane_purity_ratio, share, ascii));
 	for (unsigned i = 0; i < w->n_runners_up && i < 4; i++)
 		ovl_buf_printf(out, "%s%s", i ? ", " : ", nearly as full: ", w->runners_up[i]);
@@ -135,20 +138,20 @@ static void cpu_details(struct ovl_buf *out, const struct ovl_cpu_load *cpu, boo
 		ovl_buf_puts(out, ")");
 }
 
-void ovl_words_cpus(struct ovl_buf *out, const struct ovl_model *m, unsigned max, bool brief,
-		    bool ascii)
+void ovl_words_cpus(struct ovl_buf *out, const struct ovl_cpu_load *cpus, size_t n, unsigned max,
+		    bool brief, bool ascii)
 {
 	char s[OVL_UNITS_MAX];
 	double above = INFINITY;
 	size_t after = 0;
 
 	/* the next busiest: below the one before, or equal and later in the table */
-	for (unsigned shown = 0; shown < max && shown < m->cpu.per_cpu.n; shown++) {
+	for (unsigned shown = 0; shown < max && shown < n; shown++) {
 		const struct ovl_cpu_load *best = NULL;
 		size_t at = 0;
 
-		for (size_t i = 0; i < m->cpu.per_cpu.n; i++) {
-			const struct ovl_cpu_load *cpu = &m->cpu.per_cpu.v[i];
+		for (size_t i = 0; i < n; i++) {
+			const struct ovl_cpu_load *cpu = &cpus[i];
 			double busy = isnan(cpu->busy_ratio) ? -1 : cpu->busy_ratio;
 
 			if (busy > above || (busy == above && i < after))
@@ -169,7 +172,8 @@ void ovl_words_cpus(struct ovl_buf *out, const struct ovl_model *m, unsigned max
 	}
 }
 
-unsigned ovl_words_reasons(const struct ovl_model *m, struct ovl_words_reason *out, unsigned max)
+unsigned ovl_words_reasons(const struct ovl_facts *f, const struct ovl_model *m,
+			   struct ovl_words_reason *out, unsigned max)
 {
 	unsigned n = 0;
 
@@ -178,7 +182,8 @@ unsigned ovl_words_reasons(const struct ovl_model *m, struct ovl_words_reason *o
 		struct ovl_words_reason sum = {.reason = d->reason};
 
 		for (const struct ovl_drop *e = m->drops.v; e < m->drops.v + m->drops.n; e++) {
-			if (e->benign || strcmp(e->reason, d->reason) != 0)
+			if (e->benign || !ovl_facts_on_path(f, e->ns) ||
+			    strcmp(e->reason, d->reason) != 0)
 				continue;
 			if (e < d)
 				break; /* counted already */
@@ -199,16 +204,30 @@ unsigned ovl_words_reasons(const struct ovl_model *m, struct ovl_words_reason *o
 	return n;
 }
 
-void ovl_words_drops(struct ovl_buf *out, const struct ovl_model *m, unsigned max)
+void ovl_words_drops(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m,
+		     unsigned max)
 {
 	struct ovl_words_reason top[8];
 	char s[OVL_UNITS_MAX];
-	unsigned n = ovl_words_reasons(m, top, max < 8 ? max : 8);
+	unsigned n = ovl_words_reasons(f, m, top, max < 8 ? max : 8);
 
 	for (unsigned i = 0; i < n; i++)
 		ovl_buf_printf(out, "%s%s %s", i ? ", " : "", top[i].reason,
 			       ovl_units_text(s, (double)top[i].segs,
 					      ovl_units_count((double)top[i].segs), true));
+}
+
+void ovl_words_elsewhere(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	uint64_t segs = 0;
+	char s[OVL_UNITS_MAX];
+
+	ovl_vec_each(d, &m->drops)
+		segs += d->benign || ovl_facts_on_path(f, d->ns) ? 0 : d->segs;
+	if (segs)
+		ovl_buf_printf(
+			out, "elsewhere on this machine: %s segments",
+			ovl_units_text(s, (double)segs, ovl_units_count((double)segs), true));
 }
 
 unsigned long long ovl_words_lost(const struct ovl_model *m)

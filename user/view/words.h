@@ -22,23 +22,32 @@ void ovl_words_path(struct ovl_buf *out, const struct ovl_facts *f, bool ascii);
 void ovl_words_load(struct ovl_buf *out, const struct ovl_facts *f);
 /** "cpu0_idle 3.0%, rwnd 12.0%": at most `max` items; nothing without evidence. */
 void ovl_words_evidence(struct ovl_buf *out, const struct ovl_model *m, unsigned max, bool ascii);
-/** What one must know to trust the waterfall: lane, ledger error, purity, runners-up. */
+/**
+ * What one must know to trust the waterfall: lane, ledger error, entry samples, purity, runners-up.
+ */
 void ovl_words_trust(struct ovl_buf *out, const struct ovl_waterfall *w, bool ascii);
 /** A warning about the waterfall or the load, "" when there is none. */
 void ovl_words_warning(struct ovl_buf *out, const struct ovl_model *m, bool ascii);
-/** "cpu0 97% (softirq 54%, steal 1%)  cpu1 61%": busiest first, at most `max`; brief: only busy. */
-void ovl_words_cpus(struct ovl_buf *out, const struct ovl_model *m, unsigned max, bool brief,
-		    bool ascii);
-/** Real drops of one reason, whole run. */
+/**
+ * "cpu0 97% (softirq 54%, steal 1%)  cpu1 61%": busiest of n first, at most `max`; brief: only
+ * busy.
+ */
+void ovl_words_cpus(struct ovl_buf *out, const struct ovl_cpu_load *cpus, size_t n, unsigned max,
+		    bool brief, bool ascii);
+/** Real drops on the path of one reason, whole run. */
 struct ovl_words_reason {
 	const char *reason;
 	const char *where; /* device, else function, of the most frequent kind */
 	uint64_t segs;
 };
 /** The reasons with most segments, at most max; returns how many. */
-unsigned ovl_words_reasons(const struct ovl_model *m, struct ovl_words_reason *out, unsigned max);
-/** "QDISC_DROP 402, SOCKET_RCVBUFF 180": real drops by reason, at most `max`. */
-void ovl_words_drops(struct ovl_buf *out, const struct ovl_model *m, unsigned max);
+unsigned ovl_words_reasons(const struct ovl_facts *f, const struct ovl_model *m,
+			   struct ovl_words_reason *out, unsigned max);
+/** "QDISC_DROP 402, SOCKET_RCVBUFF 180": real drops on the path by reason, at most `max`. */
+void ovl_words_drops(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m,
+		     unsigned max);
+/** "elsewhere on this machine: 12 segments": real drops off the path; nothing without any. */
+void ovl_words_elsewhere(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m);
 /** "self 0.8% of CPU0's busy time, lost 0 events, probes 3 of 4". */
 void ovl_words_self(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m,
 		    bool ascii);

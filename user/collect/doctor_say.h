@@ -1,6 +1,6 @@
 /* What doctor's checks share: each does one thing, says what came of it and undoes it. */
-#ifndef OVL_COLLECT_DOCTOR_H
-#define OVL_COLLECT_DOCTOR_H
+#ifndef OVL_COLLECT_DOCTOR_SAY_H
+#define OVL_COLLECT_DOCTOR_SAY_H
 
 #include <stddef.h>
 
@@ -18,8 +18,5 @@ struct ovl_doctor_check {
 /** Write the sentence and return the state. */
 enum ovl_check_state ovl_doctor_say(enum ovl_check_state state, char *text, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-
-/** The checks that need bpf() and perf_event_open(). */
-const struct ovl_doctor_check *ovl_doctor_bpf_checks(size_t *n);
 
 #endif
