@@ -207,7 +207,7 @@ static void test_traffic(struct ovl_counters *c, const struct ovl_facts *f)
 	uint64_t handled = 0;
 
 	ovl_counters_begin(c, &err);
-	/* 20 requests of 1000 + 8 bytes of ICMP: 1042 bytes each with IP and Ethernet; no answers */
+	/* 20 requests of 1000 + 8 bytes of ICMP: 1042 bytes each with its headers; no answers */
 	sh("ip netns exec tgt-%d-a ping -q -c 20 -i 0.002 -s 1000 -W 1 192.0.2.2 >/dev/null", id);
 	is_int(ovl_counters_end(c, f, &s, &err), 0, "traffic is read");
 	a = delta_of(f, &s, "-a", "tgta");

@@ -47,7 +47,7 @@ static void test_jackknife(void)
 	struct ovl_model m = {0};
 	struct ovl_facts f;
 
-	/* over the overlay all time is GSO's, over the underlay TCP's: loss(gso) = T_u·T_o/8e9 · t/B */
+	/* overlay: all time is GSO's, underlay: TCP's; loss(gso) = T_u·T_o/8e9 · t/B */
 	scene_facts(&f, true);
 	for (uint32_t i = 0; i < 4; i++) {
 		struct scene_slice u = run_underlay, o = run_overlay;

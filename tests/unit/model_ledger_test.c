@@ -80,7 +80,7 @@ static void test_error(void)
 
 static void test_jackknife(void)
 {
-	/* leave-one-out means of 1…5: their jackknife is the standard error of the mean, sqrt(2.5/5) */
+	/* leave-one-out means of 1…5: the jackknife is their mean's standard error, sqrt(2.5/5) */
 	const double loo[] = {14 / 4.0, 13 / 4.0, 12 / 4.0, 11 / 4.0, 10 / 4.0};
 
 	ok(fabs(ovl_stats_jackknife(loo, 5) - sqrt(0.5)) < 1e-12, "the mean's standard error");

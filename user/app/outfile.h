@@ -1,6 +1,6 @@
 /*
- * One output, a file or stdout: nothing is lost before there is something to write, and no slow reader
- * can keep the program from ending.
+ * One output, a file or stdout: nothing is lost before there is something to write, and no slow
+ * reader can keep the program from ending.
  */
 #ifndef OVL_APP_OUTFILE_H
 #define OVL_APP_OUTFILE_H

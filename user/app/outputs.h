@@ -21,12 +21,14 @@
 struct ovl_outputs {
 	const struct ovl_options *options;
 	struct ovl_outfile out, json, jsonl; /* out: stdout, for text */
-	int signal_fd; /* readable: the user wants an end, also while a reader blocks us; -1: none */
+	/* readable: the user wants an end, also while a reader blocks us; -1: none */
+	int signal_fd;
 	struct ovl_recorder *recorder;
 	struct ovl_screen *screen; /* NULL: no terminal in use */
 	struct ovl_canvas canvas;
-	bool plain;	  /* text blocks and report on stdout */
-	bool reader_gone; /* stdout's reader left, or does not read while a signal asks for an end */
+	bool plain; /* text blocks and report on stdout */
+	/* stdout's reader left, or does not read while a signal asks for an end */
+	bool reader_gone;
 	struct ovl_buf buf;
 };
 
