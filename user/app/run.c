@@ -14,8 +14,8 @@
 
 #define CALIBRATE_NS 200000000
 #define SAMPLE_HZ    997 /* off any round rate that timers run at */
-#define SAMPLE_BUDGET \
-	0.013 /* of a busy CPU, for the sampler; the rest of 2 % is left to the reading */
+/* of a busy CPU, for the sampler; the rest of 2 % is left to the reading */
+#define SAMPLE_BUDGET 0.009
 
 static void end_quietly(int number)
 {
@@ -101,7 +101,9 @@ static int start(struct ovl_session *s, const struct ovl_options *o, struct ovl_
 	}
 	if (name_tasks(s, err))
 		return -EIO;
-	/* until here a signal just ends the program: nothing outlives it, nothing is measured yet */
+	/*
+	 * until here a signal just ends the program: nothing outlives it, nothing is measured yet
+	 */
 	s->signal_fd = s->out->signal_fd = ovl_signals_open();
 	if (s->signal_fd < 0)
 		return ovl_err_set(err, OVL_EXIT_FAILED, s->signal_fd,

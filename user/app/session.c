@@ -31,8 +31,10 @@ void ovl_plan_make(const struct ovl_options *o, bool underlay, bool until_quit,
 		}
 		return;
 	}
-	/* The jackknife wants six pairs; short runs take shorter slices, but none below half a second
-	 * (the idle clock counts in 10 ms). */
+	/*
+	 * The jackknife wants six pairs; short runs take shorter slices, but none below half a
+	 * second (the idle clock counts in 10 ms).
+	 */
 	if (o->count)
 		plan->pairs = o->count;
 	else if (!isnan(o->interval_s))

@@ -21,8 +21,8 @@ struct ovl_plan {
 	uint64_t interval_ns; /* observe: one interval; load: the measured part of a slice */
 	uint64_t omit_ns;     /* load: start of each slice that is not measured */
 	uint64_t warmup_ns;   /* load: per path, before the first slice */
-	uint64_t
-		pairs; /* load: ABBA pairs (single slices without underlay); 0: until told to stop */
+	/* load: ABBA pairs (single slices without underlay); 0: until told to stop */
+	uint64_t pairs;
 	uint64_t intervals; /* observe: 0: until told to stop */
 };
 

@@ -146,9 +146,9 @@ void ovl_classify_sample(const struct ovl_stack_class *stack, const struct ovl_s
 	else if (stack->irq)
 		out->ctx = OVL_CTX_IRQ;
 	/*
-	 * A timer that expires while the CPU sleeps may be let in only behind the interrupt that wakes
-	 * it (seen on virtual machines): the sample then lands on that interrupt's entry, although the
-	 * time was idle.
+	 * A timer that expires while the CPU sleeps may be let in only behind the interrupt that
+	 * wakes it (seen on virtual machines): the sample then lands on that interrupt's entry,
+	 * although the time was idle.
 	 */
 	if (mode->idle && stack->edge)
 		out->ctx = OVL_CTX_WAKE;

@@ -46,7 +46,8 @@ struct ovl_codec_keys {
 	uint32_t n;
 	const char *(*name)(uint32_t value);
 	int (*find)(const char *name); /* -1: no such name */
-	int unknown; /* value for a name that this version does not know, -1: the recording is refused */
+	/* value for a name that this version does not know, -1: the recording is refused */
+	int unknown;
 };
 
 struct ovl_codec_field {

@@ -61,8 +61,8 @@ void ovl_collect_close(struct ovl_collect *c);
 
 /** Where the interface was found; one entry for every match. */
 struct ovl_target {
-	int ns_fd
-		[16]; /* namespaces of the path, same order as facts->ns; ns_fd[0]: the interface's; -1: unused */
+	/* namespaces of the path, same order as facts->ns; ns_fd[0]: the interface's; -1: unused */
+	int ns_fd[16];
 	uint32_t n_ns;
 	char said[OVL_TEXT_MAX]; /* one sentence when the choice needs saying, else "" */
 };

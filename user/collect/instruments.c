@@ -45,7 +45,10 @@ __attribute__((format(printf, 2, 0))) static int keep_complaint(enum libbpf_prin
 	if (level != LIBBPF_WARN)
 		return 0;
 	vsnprintf(text, sizeof(text), fmt, ap);
-	/* a verifier log is many lines: what is worth a sentence is the first complaint, in one line */
+	/*
+	 * a verifier log is many lines: what is worth a sentence is the first complaint, in one
+	 * line
+	 */
 	if (last_complaint[0] || strstr(text, "BEGIN PROG LOAD LOG"))
 		return 0;
 	text[strcspn(text, "\n")] = '\0';

@@ -65,8 +65,8 @@ struct ovl_lab {
 	struct ovl_lab_end ends[OVL_LAB_ENDS_MAX];
 	char tunnel_name[16];
 	int cpu_sender, cpu_receiver;
-	uint32_t
-		max_frames; /* bound on wire frames in flight, all streams (below 0.8 × netdev_max_backlog) */
+	/* bound on wire frames in flight, all streams (below 0.8 × netdev_max_backlog) */
+	uint32_t max_frames;
 };
 
 /** Build a named lab. -EEXIST if it is up (err says how to remove it). Undoes a half-made one. */

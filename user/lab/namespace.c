@@ -217,7 +217,9 @@ int ovl_namespace_become(int netns_fd, struct ovl_err *err)
 		return ovl_err_set(err, ovl_fault_exit(rc), rc, "cannot enter the namespace: %s%s",
 				   strerror(-rc), ovl_fault_hint(rc));
 	}
-	/* a container's /sys may be read-only: keep it so; without any /sys the command still runs */
+	/*
+	 * a container's /sys may be read-only: keep it so; without any /sys the command still runs
+	 */
 	if (statvfs("/sys", &sys) == 0 && (sys.f_flag & ST_RDONLY))
 		flags |= MS_RDONLY;
 	if (umount2("/sys", MNT_DETACH) == 0 || errno == EINVAL)

@@ -71,7 +71,8 @@ static int set_options(int fd, const struct ovl_load_spec *spec, struct ovl_err 
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &half, sizeof(half));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	/* With much unsent data an acknowledgement releases a whole window in one softirq, and the
-	 * interrupt that wakes the receiving CPU (RPS) leaves only after it: both CPUs then take turns
+	 * interrupt that wakes the receiving CPU (RPS) leaves only after it: both CPUs then take
+	 * turns
 	 * and none is full. One write's worth unsent lets data leave write by write instead. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 	ovl_sock_mortal(fd);

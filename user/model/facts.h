@@ -17,8 +17,8 @@
 
 /** One network namespace on the path. */
 struct ovl_ns {
-	char name
-		[OVL_NAME_MAX]; /* name in /run/netns, else "twin:a-node"…, else "net:[inode]"; "" never */
+	/* name in /run/netns, else "twin:a-node"…, else "net:[inode]"; "" never */
+	char name[OVL_NAME_MAX];
 	uint64_t inode;
 };
 
@@ -35,7 +35,8 @@ struct ovl_link {
 	char name[OVL_IF_MAX];
 	char kind[OVL_IF_MAX]; /* rtnetlink's kind; "" for a physical device */
 	uint32_t mtu;
-	int lower; /* index of the underlay (tunnel) or peer (veth) device in ovl_facts.links, -1: none */
+	/* index of the underlay (tunnel) or peer (veth) device in ovl_facts.links, -1: none */
+	int lower;
 	bool up;
 	OVL_VEC(struct ovl_feature) features;
 };
@@ -57,8 +58,8 @@ struct ovl_load_facts {
 	char congestion[16];
 	int cpu_sender, cpu_receiver; /* -1: on another host */
 	bool has_underlay;	      /* slices of the underlay are measured */
-	char where
-		[OVL_TEXT_MAX]; /* one sentence, e.g. "twin of flannel.1 (CPU only: no NIC, no wire)" */
+	/* one sentence, e.g. "twin of flannel.1 (CPU only: no NIC, no wire)" */
+	char where[OVL_TEXT_MAX];
 };
 
 /** One instrument that is absent, and what that costs. */

@@ -14,8 +14,9 @@
 
 /** Rows of one lane in both phases (ns), and the connection's of the same slices. */
 struct ovl_fall_in {
-	bool connection; /* rows are the connection's (OVL_ROWS_CONN), else a CPU's (OVL_ROWS_CPU) */
-	bool saturated;	 /* idle is a term of its own */
+	/* rows are the connection's (OVL_ROWS_CONN), else a CPU's (OVL_ROWS_CPU) */
+	bool connection;
+	bool saturated; /* idle is a term of its own */
 	uint64_t u[OVL_ROW_COUNT], o[OVL_ROW_COUNT];
 	bool conn_valid;
 	uint64_t conn_u[OVL_ROWS_CONN], conn_o[OVL_ROWS_CONN];

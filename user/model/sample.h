@@ -16,7 +16,8 @@ enum ovl_phase {
 	OVL_PHASE_OBSERVE = 0, /* no load of ours */
 	OVL_PHASE_UNDERLAY,
 	OVL_PHASE_OVERLAY,
-	OVL_PHASE_SETTLE, /* between slices: counted for drops, traffic and own cost, not for rows */
+	/* between slices: counted for drops, traffic and own cost, not for rows */
+	OVL_PHASE_SETTLE,
 	OVL_PHASE_COUNT,
 };
 
@@ -41,10 +42,11 @@ struct ovl_cpu_clock {
 /** Busy samples of one kind on one CPU. Idle samples never get here. */
 struct ovl_hit {
 	uint32_t cpu;
-	uint8_t stage;	    /* enum ovl_stage */
-	uint8_t work;	    /* enum ovl_work */
-	uint8_t ctx;	    /* enum ovl_ctx */
-	uint8_t task_class; /* enum ovl_task_class (bpf/abi.h); meaningful in task and user context */
+	uint8_t stage; /* enum ovl_stage */
+	uint8_t work;  /* enum ovl_work */
+	uint8_t ctx;   /* enum ovl_ctx */
+	/* enum ovl_task_class (bpf/abi.h); meaningful in task and user context */
+	uint8_t task_class;
 	uint32_t count;
 };
 
@@ -66,8 +68,8 @@ struct ovl_link_delta {
 /** One kernel counter that moved. */
 struct ovl_counter {
 	uint32_t ns; /* index into ovl_facts.ns; OVL_NS_MACHINE: counted for the whole machine */
-	char group
-		[16]; /* "Tcp", "TcpExt", "Ip", "Udp", "softnet", … as in /proc/net/{snmp,netstat} */
+	/* "Tcp", "TcpExt", "Ip", "Udp", "softnet", … as in /proc/net/{snmp,netstat} */
+	char group[16];
 	char name[OVL_NAME_MAX];
 	int64_t delta;
 };
@@ -75,8 +77,8 @@ struct ovl_counter {
 
 /** skbs freed as drops (tracepoint skb:kfree_skb). */
 struct ovl_drop {
-	char reason
-		[OVL_NAME_MAX]; /* name in the kernel's BTF without SKB_DROP_REASON_, else the number */
+	/* name in the kernel's BTF without SKB_DROP_REASON_, else the number */
+	char reason[OVL_NAME_MAX];
 	char symbol[OVL_NAME_MAX]; /* function that freed it */
 	uint32_t ns;		   /* index; OVL_NS_MACHINE: unknown */
 	char iface[OVL_IF_MAX];	   /* "" : unknown */
@@ -102,8 +104,8 @@ struct ovl_load_delta {
 /** What ovltrace itself did. */
 struct ovl_self_delta {
 	uint32_t cpu;
-	uint64_t
-		user_ns; /* own threads' CPU time on this CPU (load threads excluded); UINT64_MAX: unknown */
+	/* own threads' CPU time on this CPU (load threads excluded); UINT64_MAX: unknown */
+	uint64_t user_ns;
 	uint64_t runs[OVL_PROG_COUNT]; /* runs by enum ovl_prog (bpf/abi.h) */
 };
 

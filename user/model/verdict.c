@@ -9,11 +9,15 @@
 #include "model/node.h"
 #include "model/text.h"
 
-#define IDLE_STDERR_MAX 0.10 /* however noisy the idle share, more idle than this is not full */
+/* however noisy the idle share, more idle than this is not full */
+#define IDLE_STDERR_MAX 0.10
 #define STEAL_SAID	0.05
-#define OTHER_FIRST	0.20 /* a lane this much of which is other people's says so before all else */
-#define LOSS_PER_SEG	1e-5 /* without a round trip time: retransmits per segment that may matter */
-#define LOSS_ROOM	2 /* loss that allows more than this many times the goodput is not the limit */
+/* a lane this much of which is other people's says so before all else */
+#define OTHER_FIRST 0.20
+/* without a round trip time: retransmits per segment that may matter */
+#define LOSS_PER_SEG 1e-5
+/* loss that allows more than this many times the goodput is not the limit */
+#define LOSS_ROOM 2
 
 /* One CPU that may limit the path. */
 struct candidate {
