@@ -21,20 +21,20 @@ truth() {
 }
 
 SUM="sum(t['bps'] for t in d['waterfall']['terms']) + d['waterfall']['unexplained_bps']"
-# measure FILE ARGS…: run with load until the machine was quiet enough to judge, three times at most
+# measure FILE ARGS…: run with load until the machine let the sampler and the queues work undisturbed,
+# five times at most; the last run is judged, and its own cost is no reason to try again
 measure() {
 	local file=$1 try
 	shift
-	for try in 1 2 3; do
+	for try in 1 2 3 4 5; do
 		run "$OVLTRACE" --load iperf-like --for 10 --json="$file" "$@"
 		[ "$RC" = 0 ] || return
 		[ "$(json "$file" "$QUIET")" = True ] && return
-		echo "# try $try: ledger error, own cost, disturbed: $(json "$file" "$WHY")"
+		echo "# try $try: ledger error, disturbed: $(json "$file" "$WHY")"
 	done
 }
-QUIET="(d['waterfall']['ledger_error_ratio'] or 1) <= 0.03 and d['self']['cpu_ratio'] <= 0.02
-	and not d['load']['disturbed']"
-WHY="d['waterfall']['ledger_error_ratio'], d['self']['cpu_ratio'], d['load']['disturbed']"
+QUIET="(d['waterfall']['ledger_error_ratio'] or 1) <= 0.03 and not d['load']['disturbed']"
+WHY="d['waterfall']['ledger_error_ratio'], d['load']['disturbed']"
 
 # contract FILE NAME: what must hold in every document with a measured waterfall
 contract() {
@@ -42,7 +42,7 @@ contract() {
 		"d['schema'] == 'ovltrace/1'" \
 		"d['waterfall']['basis'] == 'measured'" \
 		"round(d['waterfall']['underlay_bps']) - round(d['waterfall']['overlay_bps']) == $SUM" \
-		"d['waterfall']['ledger_error_ratio'] <= 0.03 or d['waterfall']['uncertain']" \
+		"d['waterfall']['ledger_error_ratio'] <= 0.03" \
 		"d['cpu']['unclassified_ratio'] <= 0.05" \
 		"d['load']['overlay']['goodput_bps'] > 1e8" \
 		"d['load']['underlay']['goodput_bps'] > 1e8" \

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "lab/lab.h"
 
 enum { NO = no_argument, MUST = required_argument, MAY = optional_argument };
 enum {
@@ -324,7 +325,7 @@ static const char *const heads[] = {
 		"       ovltrace lab list\n"
 		"       ovltrace lab exec TOPO END -- CMD...   run CMD in an endpoint (node1, "
 		"pod1, …)\n"
-		"topologies: flannel-vxlan\n\n",
+		"topologies:",
 	[OVL_CMD_REPLAY] = "usage: ovltrace replay FILE [options]      look at a recording\n\n",
 	[OVL_CMD_DOCTOR] =
 		"usage: ovltrace doctor [options]      check kernel, rights and interface\n\n",
@@ -334,6 +335,10 @@ static const char *const heads[] = {
 void ovl_options_help(enum ovl_command command, struct ovl_buf *out)
 {
 	ovl_buf_puts(out, heads[command]);
+	for (const char *const *name = ovl_lab_topologies(); command == OVL_CMD_LAB && *name;
+	     name++)
+		ovl_buf_printf(out, " %s", *name);
+	ovl_buf_puts(out, command == OVL_CMD_LAB ? "\n\n" : "");
 	for (int i = 0; i < OPT_COUNT_OF; i++) {
 		char left[64], letter[8] = "   ";
 
