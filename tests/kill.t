@@ -25,14 +25,8 @@ state() {
 	cat /proc/sys/net/core/netdev_max_backlog /proc/sys/kernel/bpf_stats_enabled
 	cat /proc/sys/net/ipv4/tcp_congestion_control
 }
-settled() {
-	local i
-	for ((i = 0; i < 50; i++)); do
-		[ "$(state)" = "$BEFORE" ] && return 0
-		sleep 0.1
-	done
-	return 1
-}
+as_before() { [ "$(state)" = "$BEFORE" ]; }
+settled() { wait_until as_before; }
 
 # other work on this machine may come and go: only what stays the same twice is compared
 BEFORE=$(state)
@@ -54,9 +48,11 @@ run "$OVLTRACE" replay "$T/kill.ovl" --json
 [ "$RC" = 0 ] || [ "$RC" = 7 ]
 ok $? "a recording cut off by kill -9 is read or refused with a sentence" "$RC $ERR"
 for signal in INT TERM HUP; do
-	"$OVLTRACE" --netns "$TN" --iface ovk.9 --for 20 --json="$T/signal.json" 2>"$T/err" &
+	rm -f "$T/signal.jsonl"
+	"$OVLTRACE" --netns "$TN" --iface ovk.9 --for 60 --json="$T/signal.json" --jsonl="$T/signal.jsonl" \
+		2>"$T/err" &
 	PID=$!
-	sleep 2
+	wait_until begun "$T/signal.jsonl" 1
 	kill -$signal $PID
 	wait $PID
 	is $? 0 "SIG$signal: exit 0"

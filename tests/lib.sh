@@ -28,6 +28,23 @@ start() {
 	at_exit "kill $STARTED 2>/dev/null; wait $STARTED"
 }
 
+# wait_until CMD…: until it succeeds, however busy the machine is; fails after half a minute
+wait_until() {
+	local i
+	for ((i = 0; i < 300; i++)); do
+		"$@" && return 0
+		sleep 0.1
+	done
+	return 1
+}
+gone() { ! kill -0 "$1" 2>/dev/null; }
+# begun FILE [N]: a run that writes --jsonl=FILE measures, and has reported N intervals (0)
+begun() {
+	grep -q '"type":"start"' "$1" 2>/dev/null && [ "$(grep -c '"type":"sample"' "$1")" -ge "${2-0}" ]
+}
+# listens NETNS PORT: somebody does
+listens() { [ -n "$(ip netns exec "$1" ss -Hltn "sport = :$2")" ]; }
+
 skip_all() {
 	echo "1..0 # SKIP $1"
 	exit 0

@@ -32,10 +32,7 @@ is "$OUT" "" "nothing on stdout"
 # a peer: overlay through the real interface, underlay to the host that --baseline names
 start ip netns exec "$B" "$OVLTRACE" peer 2>"$T/peer.err"
 PEER=$STARTED
-for _ in $(seq 50); do
-	grep -q listens "$T/peer.err" && break
-	sleep 0.1
-done
+wait_until grep -q listens "$T/peer.err"
 like "$(cat "$T/peer.err")" "peer listens on all addresses port 5201" "the peer says where it listens"
 run "$OVLTRACE" --netns "$A" --iface ovy.3 --load iperf-like --peer 198.51.100.2 --baseline 192.0.2.2 \
 	--for 3 --json="$T/peer.json"
@@ -51,10 +48,10 @@ start ip netns exec "$B" "$OVLTRACE" peer 2>"$T/second.err"
 wait "$STARTED"
 is $? 1 "a second peer on the port: exit 1"
 like "$(cat "$T/second.err")" "port.*taken|in use" "and a sentence"
-"$OVLTRACE" --netns "$A" --iface ovy.3 --load iperf-like --peer 198.51.100.2 --baseline off --for 8 \
-	--json="$T/silent.json" >/dev/null 2>"$T/silent.err" &
+"$OVLTRACE" --netns "$A" --iface ovy.3 --load iperf-like --peer 198.51.100.2 --baseline off --for 60 \
+	--json="$T/silent.json" --jsonl="$T/silent.jsonl" >/dev/null 2>"$T/silent.err" &
 PID=$!
-sleep 4
+wait_until begun "$T/silent.jsonl" 1
 kill -STOP "$PEER"
 wait $PID
 is $? 6 "a peer that hangs ends the run: exit 6"
@@ -70,15 +67,14 @@ like "$ERR" "ovltrace peer" "and how to start a peer"
 # a reader that does not read must not keep a signal from ending the run
 mkfifo "$T/fifo"
 exec 7<>"$T/fifo"
+# full: nothing more can be written to the pipe
+full() { python3 -c 'import select, sys; sys.exit(bool(select.select([], [7], [], 0)[1]))'; }
 "$OVLTRACE" --netns "$A" --iface ovy.3 -d 0.1 --for 60 --jsonl >"$T/fifo" 2>/dev/null &
 PID=$!
-sleep 6
+wait_until full
+ok $? "a reader that does not read: the pipe is full"
 kill -TERM $PID
-for _ in $(seq 30); do
-	kill -0 $PID 2>/dev/null || break
-	sleep 0.1
-done
-! kill -0 $PID 2>/dev/null
+wait_until gone $PID
 ok $? "SIGTERM ends a run whose reader does not read"
 kill -9 $PID 2>/dev/null
 wait $PID 2>/dev/null
@@ -87,7 +83,7 @@ exec 7<&-
 # stopped and continued: no burst of empty intervals
 "$OVLTRACE" --netns "$A" --iface ovy.3 --count 5 --jsonl >"$T/stopped.jsonl" 2>/dev/null &
 PID=$!
-sleep 2
+wait_until begun "$T/stopped.jsonl" 1
 kill -STOP $PID
 sleep 3
 kill -CONT $PID
@@ -114,9 +110,10 @@ like "$ERR" "is down" "and why"
 run "$OVLTRACE" --netns "$A" --iface ovy.3 --for 1 --json="$T/down.json"
 is "$RC" 0 "but watched: exit 0"
 is "$(json "$T/down.json" "d['verdict']['limit']")" no_traffic "with the verdict that nothing crosses it"
-"$OVLTRACE" --netns "$A" --iface ovy.3 --for 20 --json="$T/gone.json" >/dev/null 2>"$T/gone.err" &
+"$OVLTRACE" --netns "$A" --iface ovy.3 --for 60 --json="$T/gone.json" --jsonl="$T/gone.jsonl" \
+	>/dev/null 2>"$T/gone.err" &
 PID=$!
-sleep 2.5
+wait_until begun "$T/gone.jsonl" 2
 ip -n "$A" link del ovy.3
 wait $PID
 is $? 7 "an interface that vanishes ends the run: exit 7"

@@ -98,9 +98,11 @@ is "$(settings)" "$before" "twin: no machine-wide setting was changed"
 ip netns exec "ovl-$TOPO-pod2" iperf3 -s -1 -p 5999 >/dev/null 2>&1 &
 at_exit "kill $! 2>/dev/null"
 POD2=$(ip -n "ovl-$TOPO-pod2" -4 -o addr show dev eth0 | awk '{ sub("/.*", "", $4); print $4 }')
-"$OVLTRACE" --netns "$NODE" --iface flannel.1 --for 8 --json="$T/third.json" >/dev/null 2>"$T/err" &
+"$OVLTRACE" --netns "$NODE" --iface flannel.1 --for 8 --json="$T/third.json" \
+	--jsonl="$T/third.jsonl" >/dev/null 2>"$T/err" &
 PID=$!
-sleep 2.5
+wait_until listens "ovl-$TOPO-pod2" 5999
+wait_until begun "$T/third.jsonl" 1
 ip netns exec "ovl-$TOPO-pod1" iperf3 -c "$POD2" -p 5999 -t 3 -J >"$T/iperf.json" 2>&1
 wait $PID
 is $? 0 "third-party load: exit 0"

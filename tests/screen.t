@@ -27,22 +27,10 @@ screen() {
 }
 capture() { $S capture-pane -p; }
 # wait_for PATTERN: until the screen shows it
-wait_for() {
-	local i
-	for ((i = 0; i < 100; i++)); do
-		capture | grep -qE -- "$1" && return 0
-		sleep 0.1
-	done
-	return 1
-}
-wait_rc() {
-	local i
-	for ((i = 0; i < 100; i++)); do
-		[ -s "$T/rc" ] && return 0
-		sleep 0.1
-	done
-	return 1
-}
+shows() { capture | grep -qE -- "$1"; }
+shows_not() { ! shows "$1"; }
+wait_for() { wait_until shows "$1"; }
+wait_rc() { wait_until test -s "$T/rc"; }
 
 for size in "80 24" "120 36" "60 15" "200 60"; do
 	# shellcheck disable=SC2086
@@ -69,10 +57,11 @@ $S resize-window -x 100 -y 30
 wait_for 'LIVE'
 ok $? "a storm of 40 resizes is survived" "$(capture)"
 $S send-keys '?'
-wait_for 'KEYS|keys'
+wait_for 'KEYS .*any other key'
 ok $? "? opens help" "$(capture)"
 $S send-keys x
-sleep 0.3
+wait_until shows_not 'any other key'
+ok $? "another key closes it" "$(capture)"
 $S send-keys p
 wait_for 'PAUSED'
 ok $? "p pauses and says so" "$(capture)"
@@ -95,11 +84,7 @@ screen 80 24 LC_ALL=C -- --record "$T/gone.ovl"
 wait_for 'LIVE'
 PID=$(pgrep -P "$($S list-panes -F '#{pane_pid}')")
 $S kill-server
-for _ in $(seq 30); do
-	kill -0 "$PID" 2>/dev/null || break
-	sleep 0.1
-done
-! kill -0 "$PID" 2>/dev/null
+wait_until gone "$PID"
 ok $? "a terminal that goes away ends the run"
 kill -9 "$PID" 2>/dev/null
 run "$OVLTRACE" replay "$T/gone.ovl" --json

@@ -21,7 +21,7 @@
 #include "lab/netlink.h"
 #include "tap.h"
 
-#define VANISH_TRIES 50 /* × 100 ms: the kernel takes namespaces down in the background */
+#define VANISH_TRIES 300 /* × 100 ms: the kernel takes namespaces down in the background */
 
 static ino_t own_netns(void)
 {

@@ -21,7 +21,7 @@ struct session {
 	size_t n;
 };
 
-/** Read what the child prints until it says `until` or nothing comes for two seconds. */
+/** Read what the child prints until it says `until` or nothing comes for twenty seconds. */
 static bool expect(struct session *s, const char *until)
 {
 	for (;;) {
@@ -31,7 +31,7 @@ static bool expect(struct session *s, const char *until)
 		s->out[s->n] = '\0';
 		if (until && strstr(s->out, until))
 			return true;
-		if (s->n > sizeof(s->out) - 4096 || poll(&p, 1, 2000) <= 0)
+		if (s->n > sizeof(s->out) - 4096 || poll(&p, 1, 20000) <= 0)
 			return false;
 		got = read(s->fd, s->out + s->n, 4095);
 		if (got <= 0)
@@ -70,7 +70,7 @@ static int child(void)
 
 		ovl_screen_blit(t, &c);
 		/* short, as SIGWINCH may come just before: ncurses tells at the next look */
-		if (poll(&p, 1, 50) == 0 && ++idle > 100)
+		if (poll(&p, 1, 50) == 0 && ++idle > 600)
 			break; /* the test has failed, do not hang */
 		while ((key = ovl_screen_key(t)) != OVL_KEY_NONE) {
 			snprintf(line, sizeof(line), "k%d:%s;", ++pressed, names[key]);
@@ -81,8 +81,11 @@ static int child(void)
 				snprintf(line, sizeof(line), "resized-%dx%d;", cols, rows);
 			}
 			ovl_canvas_put(&c, all, 0, 2 + pressed % 5, OVL_INK_NORMAL, line);
+			idle = 0;
 			if (key == OVL_KEY_QUIT)
 				break;
+			/* one by one: of two in the same row only the difference would be sent */
+			ovl_screen_blit(t, &c);
 		}
 	}
 	ovl_canvas_fini(&c);
@@ -221,10 +224,10 @@ static void test_gone(void)
 	if (!expect(&s, "hello"))
 		printf("# no screen\n");
 	close(s.fd); /* the terminal goes away: SIGHUP, and EIO for who ignores it */
-	for (; waited < 40 && waitpid(s.pid, &status, WNOHANG) == 0; waited++)
+	for (; waited < 400 && waitpid(s.pid, &status, WNOHANG) == 0; waited++)
 		usleep(50000);
-	ok(waited < 40, "a vanished terminal ends the child");
-	if (waited >= 40) {
+	ok(waited < 400, "a vanished terminal ends the child");
+	if (waited >= 400) {
 		kill(s.pid, SIGKILL);
 		waitpid(s.pid, &status, 0);
 	}
