@@ -41,14 +41,36 @@ doc() {
 	is "$(tail -n 1 <<< "$got")" True "$kernel: $1"
 }
 
-for kernel in 6.1 6.12; do
+# machine: what a kernel makes of it, with scripts/vm's exit code
+machine() {
 	scripts/vm --time 400 --add "$T/inside" "$kernel" -- sh "$T/inside" > "$T/stdout" 2> "$T/err"
+}
+# emulator_died: QEMU ended by a signal or an error of its own, and the guest had not complained
+emulator_died() {
+	tail -n 1 "$T/err" | grep -q '^scripts/vm: the emulator died' &&
+		! grep -qE 'Kernel panic|BUG:|WARNING:|Oops|Call Trace|RIP:|int3:|lockup|detected .*stall|[a-z] fault' \
+			"$T/err"
+}
+
+for kernel in 6.1 6.12; do
+	machine
 	rc=$?
+	# the emulator is not what is tested; a guest that crashed is, and gets no second chance
+	if [ $rc = 125 ] && emulator_died; then
+		echo "# $kernel: once more, for $(tail -n 1 "$T/err")"
+		machine
+		rc=$?
+	fi
 	if [ $rc = 77 ]; then
 		skip "kernel $kernel: $(tail -n 1 "$T/err")"
 		continue
 	fi
 	is $rc 0 "$kernel: the machine ran to its end"
+	if [ $rc != 0 ]; then
+		echo "# exit code $rc; its part '$(awk '/^== / { on = $2 } END { print on }' "$T/stdout")' was done," \
+			"then the console's last lines:"
+		tail -n 40 "$T/err" | LC_ALL=C tr -cd '\t\n -~' | sed 's/^/# | /'
+	fi
 	like "$(part kernel)" "^${kernel/./\\.}\.[0-9]" "$kernel: it is that kernel"
 	is "$(code doctor)" 0 "$kernel: doctor finds all that is needed"
 	part doctor | sed 's/^/# /'
