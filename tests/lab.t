@@ -131,7 +131,9 @@ is "$(in_ns node1 sh -c 'cd /proc/sys/net/ipv4 && cat tcp_slow_start_after_idle 
 run "$OVLTRACE" lab list
 is "$RC" 0 "list"
 is "$(printf '%s\n' "$OUT" | grep -c "^$TOPO ")" 1 "list: one line for it"
-like "$OUT" "$P-pod2.*lab down $TOPO" "list: namespaces and how to remove it"
+like "$OUT" "$TOPO  up since .*, by root.*, process [0-9]+.*; offloads cloud; look at flannel.1" \
+	"list: since when and by whom"
+like "$OUT" "pod2 +10.244.2.2 +$P-pod2.*lab down $TOPO" "list: ends and how to remove it"
 run "$OVLTRACE" lab exec "$TOPO" pod2 -- cat /sys/class/net/eth0/mtu
 is "$RC:$OUT" "0:1450" "exec runs a command in a pod, with the pod's /sys"
 run "$OVLTRACE" lab exec "$TOPO" node2 -- sh -c 'exit 42'
@@ -139,7 +141,7 @@ is "$RC" 42 "exec: the command's exit code"
 run "$OVLTRACE" lab exec "$TOPO" pod9 -- true
 is "$RC" 2 "exec in an unknown end: usage"
 one_sentence "exec in an unknown end"
-like "$ERR" "pod9.*node1, pod1, node2, pod2" "... which names the known ones"
+like "$ERR" "pod9.*node1, node2, pod1, pod2" "... which names the known ones"
 run "$OVLTRACE" lab exec "$TOPO" pod1 -- no-such-program-here
 [ "$RC" != 0 ]
 ok $? "exec of an unknown program fails"

@@ -6,7 +6,8 @@
 #include "base/str.h"
 #include "tap.h"
 
-#define HEAD "ovltrace-lab 1\n"
+#define HEAD "ovltrace-lab 2\n"
+#define END  "end node1 ovl-x-node1 10.0.0.1 a 1 0 0 1\n"
 
 static bool parses(const char *text, struct ovl_labfile *state)
 {
@@ -21,54 +22,91 @@ static void round_trip(void)
 {
 	struct ovl_labfile in = {.complete = true,
 				 .offloads = OVL_LAB_OFFLOADS_NOGSO,
-				 .cpu_sender = 3,
-				 .cpu_receiver = 70,
-				 .max_frames = 800,
-				 .n_netns = 2};
+				 .at_unix_s = 1700000000,
+				 .lab = {.cpu_sender = 3,
+					 .cpu_receiver = 70,
+					 .max_frames = 800,
+					 .n_ends = 3,
+					 .load = {[OVL_LAB_LOAD_OVERLAY] = {true, 0, 2}}}};
+	const struct ovl_lab_end ends[] = {
+		{"node1", "ovl-k8s-node1", 0, 0, 1, -1, "fd00:192:168:77::1", 'a', true},
+		{"switch", "ovl-k8s-switch", 1, 1, 1, -1, "", 'b', true},
+		{"service", "", OVL_LAB_NOWHERE, 0, 2, -1, "10.96.0.10", 'a', false},
+	};
 	struct ovl_buf text = {0};
 	struct ovl_labfile out;
 
-	ovl_str_copy(in.topology, sizeof(in.topology), "flannel-vxlan");
-	ovl_str_copy(in.tunnel, sizeof(in.tunnel), "flannel.1");
-	ovl_str_copy(in.netns[0], sizeof(in.netns[0]), "ovl-flannel-vxlan-node1");
-	ovl_str_copy(in.netns[1], sizeof(in.netns[1]), "ovl-flannel-vxlan-pod1");
+	memcpy(in.lab.ends, ends, sizeof(ends));
+	ovl_str_copy(in.lab.topology, sizeof(in.lab.topology), "k8s");
+	ovl_str_copy(in.lab.iface, sizeof(in.lab.iface), "flannel.1");
+	ovl_str_copy(in.by, sizeof(in.by), "root for anna, process 12 on pts/0");
 	ovl_labfile_format(&in, &text);
 	ok(parses(ovl_buf_str(&text), &out), "what is written can be read");
-	is_str(out.topology, "flannel-vxlan", "topology");
-	is_str(out.tunnel, "flannel.1", "tunnel");
+	is_str(out.lab.topology, "k8s", "topology");
+	is_str(out.lab.iface, "flannel.1", "interface");
+	is_str(out.by, in.by, "by whom");
+	is_int(out.at_unix_s, 1700000000, "when");
 	ok(out.complete, "complete");
 	is_int(out.offloads, OVL_LAB_OFFLOADS_NOGSO, "offloads");
-	is_int(out.cpu_sender, 3, "sender's CPU");
-	is_int(out.cpu_receiver, 70, "receiver's CPU");
-	is_int(out.max_frames, 800, "bound on frames");
-	is_int(out.n_netns, 2, "number of namespaces");
-	is_str(out.netns[1], "ovl-flannel-vxlan-pod1", "second namespace");
+	is_int(out.lab.cpu_sender, 3, "sender's CPU");
+	is_int(out.lab.cpu_receiver, 70, "receiver's CPU");
+	is_int(out.lab.max_frames, 800, "bound on frames");
+	is_int(out.lab.n_ends, 3, "number of ends");
+	ok(!memcmp(&out.lab.load, &in.lab.load, sizeof(in.lab.load)), "load");
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct ovl_lab_end *e = &out.lab.ends[i];
+
+		ok(!strcmp(e->name, ends[i].name) && !strcmp(e->netns, ends[i].netns) &&
+			   !strcmp(e->addr, ends[i].addr) && e->place == ends[i].place &&
+			   e->server == ends[i].server && e->servers == ends[i].servers &&
+			   e->side == ends[i].side && e->node == ends[i].node && e->netns_fd == -1,
+		   "end %s", ends[i].name);
+	}
 	ovl_buf_fini(&text);
 }
 
 static void damaged(void)
 {
+	static const struct {
+		const char *text, *what;
+	} rows[] = {
+		{"", "empty file"},
+		{"ovltrace-lab 1\ntopology x\n" END, "other format"},
+		{HEAD "topology x\n", "no ends"},
+		{HEAD END, "no topology"},
+		{HEAD "topology x\nend\n", "key without value"},
+		{HEAD "topology x\nend node1 production 10.0.0.1 a 1 0 0 1\n",
+		 "a namespace without the lab's prefix is never ours"},
+		{HEAD "topology x\nend node1 ovl-../../etc/passwd 10.0.0.1 a 1 0 0 1\n",
+		 "a path is no name"},
+		{HEAD "topology x\nend node1 ovl-x-a 10.0.0.1 c 1 0 0 1\n", "no such side"},
+		{HEAD "topology x\nend node1 ovl-x-a 10.0.0.1 a 2 0 0 1\n", "a node or not"},
+		{HEAD "topology x\nend node1 ovl-x-a 10.0.0.1 a 1 7 0 1\n", "no such place"},
+		{HEAD "topology x\nend node1 ovl-x-a 10.0.0.1 a 1 0 7 1\n", "no such server"},
+		{HEAD "topology x\nend node1 - 10.0.0.1 a 1 0 0 1\n", "a place without namespace"},
+		{HEAD "topology x\nend node1 ovl-x-a 10.0.0.1 a 1 255 0 1\n",
+		 "no place but a namespace"},
+		{HEAD "topology x\nend node1 ovl-x-a 10.0.0.1 a 1 0\n", "too short an end"},
+		{HEAD "topology x\nend node1 ovl-x-a 10.0.0.1 a 1 0 0 1 9\n", "too long an end"},
+		{HEAD "topology x\nload 9 0 0\n" END, "no such load"},
+		{HEAD "topology x\nload 1 0 3\n" END, "load to no end"},
+		{HEAD "topology x\niface_end 5\n" END, "interface at no end"},
+		{HEAD "topology x\ncpu_sender -1\n" END, "negative CPU"},
+		{HEAD "topology x\ncomplete 2\n" END, "complete is 0 or 1"},
+		{HEAD "topology x\noffloads most\n" END, "unknown profile"},
+	};
 	struct ovl_labfile s;
-	char many[2048] = HEAD "topology x\n", longest[200];
+	char many[4096] = HEAD "topology x\n", longest[256];
 
-	ok(!parses("", &s), "empty file refused");
-	ok(!parses("ovltrace-lab 2\ntopology x\nnetns ovl-x-a\n", &s), "other format refused");
-	ok(!parses(HEAD "topology x\n", &s), "no namespaces refused");
-	ok(!parses(HEAD "netns ovl-x-a\n", &s), "no topology refused");
-	ok(!parses(HEAD "topology x\nnetns\n", &s), "key without value refused");
-	ok(!parses(HEAD "topology x\nnetns production\n", &s),
-	   "a namespace without the lab's prefix is never ours");
-	ok(!parses(HEAD "topology x\nnetns ovl-../../etc/passwd\n", &s), "a path is no name");
-	ok(!parses(HEAD "topology x\ncpu_sender -1\nnetns ovl-x-a\n", &s), "negative CPU refused");
-	ok(!parses(HEAD "topology x\ncomplete 2\nnetns ovl-x-a\n", &s), "complete is 0 or 1");
-	ok(!parses(HEAD "topology x\noffloads most\nnetns ovl-x-a\n", &s),
-	   "unknown profile refused");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		ok(!parses(rows[i].text, &s), "refused: %s", rows[i].what);
 	for (int i = 0; i < OVL_LAB_ENDS_MAX + 1; i++)
-		strcat(many, "netns ovl-x-a\n");
-	ok(!parses(many, &s), "too many namespaces refused");
-	snprintf(longest, sizeof(longest), HEAD "topology x\nnetns ovl-%0100d\n", 0);
+		strcat(many, END);
+	ok(!parses(many, &s), "too many ends refused");
+	snprintf(longest, sizeof(longest),
+		 HEAD "topology x\nend node1 ovl-%0100d 1.1.1.1 a 1 0 0 1\n", 0);
 	ok(!parses(longest, &s), "too long a name refused");
-	ok(parses(HEAD "topology x\nlater thing\nnetns ovl-x-a\n", &s),
+	ok(parses(HEAD "topology x\nlater thing\n" END, &s),
 	   "a key of a later version is passed over");
 	ok(!s.complete, "not complete unless it says so");
 }

@@ -1,7 +1,6 @@
-/* The small commands: lab, peer, doctor, list. */
+/* The small commands: peer, doctor, list. */
 #include <errno.h>
 #include <json-c/json.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,11 +9,10 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "collect/collect.h"
-#include "lab/lab.h"
 #include "load/load.h"
 #include "model/stage.h"
 
-static int print(struct ovl_buf *b, struct ovl_err *err)
+int ovl_cmd_print(struct ovl_buf *b, struct ovl_err *err)
 {
 	int rc = 0;
 
@@ -22,93 +20,6 @@ static int print(struct ovl_buf *b, struct ovl_err *err)
 		rc = ovl_err_set(err, OVL_EXIT_FAILED, -errno, "cannot write to stdout: %s",
 				 strerror(errno));
 	ovl_buf_fini(b);
-	return rc;
-}
-
-static int lab_offloads(const char *word, enum ovl_lab_offloads *out, struct ovl_err *err)
-{
-	static const char *const words[] = {[OVL_LAB_OFFLOADS_CLOUD] = "cloud",
-					    [OVL_LAB_OFFLOADS_ALL] = "all",
-					    [OVL_LAB_OFFLOADS_NOGSO] = "nogso"};
-
-	for (int i = 0; word && i < 3; i++) {
-		if (!strcmp(words[i], word)) {
-			*out = (enum ovl_lab_offloads)i;
-			return 0;
-		}
-	}
-	if (!word)
-		return 0;
-	return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "--offloads '%s': cloud, all or nogso",
-			   word);
-}
-
-/* A lab is not left half-made by ^C: making and removing one takes well under a second. */
-static void hold_signals(bool hold)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
-}
-
-static int lab_up(const struct ovl_options *o, struct ovl_err *err)
-{
-	struct ovl_lab_spec spec = {.topology = o->args[1], .underlay_mtu = o->mtu};
-	struct ovl_lab lab;
-	struct ovl_buf b = {0};
-	int rc = lab_offloads(o->offloads, &spec.offloads, err);
-
-	if (rc)
-		return rc;
-	hold_signals(true);
-	rc = ovl_lab_up(&spec, &lab, err);
-	hold_signals(false);
-	if (rc)
-		return rc;
-	ovl_buf_printf(&b, "%s is up:", lab.topology);
-	for (uint32_t i = 0; i < lab.n_ends; i++)
-		ovl_buf_printf(&b, "%s %s %s", i ? "," : "", lab.ends[i].name, lab.ends[i].addr);
-	ovl_buf_printf(&b,
-		       "\nlook:   ovltrace --load iperf-like --iface %s\n"
-		       "enter:  ovltrace lab exec %s pod1 -- CMD   (or ip netns exec %s CMD)\n"
-		       "remove: ovltrace lab down %s\n",
-		       lab.tunnel_name, lab.topology, lab.ends[0].netns, lab.topology);
-	ovl_lab_close(&lab);
-	if (!print(&b, err))
-		return 0;
-	return ovl_err_set(err, OVL_EXIT_FAILED, -EIO,
-			   "lab %s is up, but saying so on stdout failed", o->args[1]);
-}
-
-int ovl_cmd_lab(const struct ovl_options *o, struct ovl_err *err)
-{
-	const char *verb = o->n_args ? o->args[0] : "";
-	struct ovl_buf b = {0};
-	int rc;
-
-	if (!strcmp(verb, "up") && o->n_args == 2)
-		return lab_up(o, err);
-	if (!strcmp(verb, "exec") && o->n_args >= 4)
-		return ovl_lab_exec(o->args[1], o->args[2], o->args + 3, err);
-	if (!strcmp(verb, "down") && o->n_args <= 2) {
-		hold_signals(true);
-		rc = ovl_lab_down(o->n_args == 2 ? o->args[1] : NULL, &b, err);
-		hold_signals(false);
-	} else if (!strcmp(verb, "list") && o->n_args == 1) {
-		rc = ovl_lab_list(&b, err);
-	} else {
-		return ovl_err_set(
-			err, OVL_EXIT_USAGE, -EINVAL,
-			"lab wants: up TOPO | down [TOPO] | list | exec TOPO END -- CMD…; see "
-			"ovltrace lab --help");
-	}
-	if (b.n && print(&b, rc ? NULL : err) && !rc)
-		rc = -EIO;
-	ovl_buf_fini(&b);
 	return rc;
 }
 
@@ -229,5 +140,5 @@ int ovl_cmd_list(const struct ovl_options *o, struct ovl_err *err)
 		list_hooks(&b);
 	else
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "list wants: stages or hooks");
-	return print(&b, err);
+	return ovl_cmd_print(&b, err);
 }

@@ -19,9 +19,13 @@ static const struct command {
 	enum ovl_command bit;
 	int (*run)(const struct ovl_options *o, struct ovl_err *err);
 } commands[] = {
-	{"peer", OVL_CMD_PEER, ovl_cmd_peer},	    {"lab", OVL_CMD_LAB, ovl_cmd_lab},
-	{"replay", OVL_CMD_REPLAY, ovl_cmd_replay}, {"doctor", OVL_CMD_DOCTOR, ovl_cmd_doctor},
-	{"list", OVL_CMD_LIST, ovl_cmd_list},	    {"", OVL_CMD_RUN, ovl_cmd_run},
+	{"peer", OVL_CMD_PEER, ovl_cmd_peer},
+	{"lab", OVL_CMD_LAB, ovl_cmd_lab},
+	{"replay", OVL_CMD_REPLAY, ovl_cmd_replay},
+	{"doctor", OVL_CMD_DOCTOR, ovl_cmd_doctor},
+	{"list", OVL_CMD_LIST, ovl_cmd_list},
+	{"relay", OVL_CMD_RELAY, ovl_cmd_relay},
+	{"", OVL_CMD_RUN, ovl_cmd_run},
 };
 
 static const struct command *find(int argc, char **argv)

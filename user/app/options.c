@@ -4,12 +4,12 @@
 #include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "lab/lab.h"
 
 enum { NO = no_argument, MUST = required_argument, MAY = optional_argument };
 enum {
@@ -19,6 +19,7 @@ enum {
 	REPLAY = OVL_CMD_REPLAY,
 	DOCTOR = OVL_CMD_DOCTOR,
 	LIST = OVL_CMD_LIST,
+	RELAY = OVL_CMD_RELAY,
 };
 
 enum option_key {
@@ -110,11 +111,6 @@ static int set_number(int key, const char *arg, struct ovl_options *o, struct ov
 			return usage(err, key, arg, "a rate from 10 to 5000 a second");
 		o->sample_hz = (uint32_t)v;
 		return 0;
-	case OPT_MTU:
-		if (!ovl_str_u64(arg, 1280, 65535, &v))
-			return usage(err, key, arg, "an MTU from 1280 to 65535 bytes");
-		o->mtu = (uint32_t)v;
-		return 0;
 	case OPT_BLOCK:
 		return parse_bytes(arg, 1, 1 << 20, &o->block_bytes)
 			       ? 0
@@ -136,6 +132,75 @@ static int set_number(int key, const char *arg, struct ovl_options *o, struct ov
 		return parse_seconds(arg, 0.1, 60, &o->interval_s)
 			       ? 0
 			       : usage(err, key, arg, "seconds from 0.1 to 60");
+	}
+	return -ENOENT;
+}
+
+/* A rate in bit/s with K, M or G (1000-based, as links are sold). */
+static bool parse_rate(const char *s, uint64_t *out)
+{
+	char digits[24];
+	size_t n = strlen(s);
+	unsigned long long v, unit = 1;
+
+	if (!n || n >= sizeof(digits))
+		return false;
+	memcpy(digits, s, n + 1);
+	switch (digits[n - 1]) {
+	case 'k':
+	case 'K': unit = 1000; break;
+	case 'm':
+	case 'M': unit = 1000000; break;
+	case 'g':
+	case 'G': unit = 1000000000; break;
+	}
+	if (unit > 1)
+		digits[n - 1] = '\0';
+	if (!ovl_str_u64(digits, 1, 1000000000000ull / unit, &v))
+		return false;
+	*out = v * unit;
+	return true;
+}
+
+/* What a lab is made of; its topology knows the narrower limits. */
+static int set_lab(int key, const char *arg, struct ovl_options *o, struct ovl_err *err)
+{
+	static const struct {
+		int key;
+		uint32_t min, max;
+		const char *wants;
+		size_t at;
+	} numbers[] = {
+		{OPT_MTU, 68, 65535, "an MTU from 68 to 65535 bytes",
+		 offsetof(struct ovl_options, mtu)},
+		{OPT_OVERLAY_MTU, 68, 65535, "an MTU from 68 to 65535 bytes",
+		 offsetof(struct ovl_options, overlay_mtu)},
+		{OPT_NODES, 1, 3, "a number of nodes, 2 or 3", offsetof(struct ovl_options, nodes)},
+		{OPT_PODS, 1, 9, "a number of pods from 1", offsetof(struct ovl_options, pods)},
+		{OPT_VNI, 1, 0xffffff, "a VNI from 1 to 16777215",
+		 offsetof(struct ovl_options, vni)},
+	};
+	unsigned long long v;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (numbers[i].key != key)
+			continue;
+		if (!ovl_str_u64(arg, numbers[i].min, numbers[i].max, &v))
+			return usage(err, key, arg, numbers[i].wants);
+		*(uint32_t *)((char *)o + numbers[i].at) = (uint32_t)v;
+		return 0;
+	}
+	if (key == OPT_RATE)
+		return parse_rate(arg, &o->rate_bps)
+			       ? 0
+			       : usage(err, key, arg, "bit/s such as 100M or 2G, at most 1000G");
+	if (key == OPT_IPV6) {
+		static const char *const words[] = {"", "inside", "outside", "both"};
+
+		for (int i = 1; i < 4; i++)
+			if (!strcmp(arg, words[i]))
+				o->ipv6 = (enum ovl_lab_ipv6)i;
+		return o->ipv6 ? 0 : usage(err, key, arg, "inside, outside or both");
 	}
 	return -ENOENT;
 }
@@ -190,6 +255,7 @@ static int set_flag(int key, struct ovl_options *o)
 	switch (key) {
 	case OPT_LOAD_ANYWAY: o->load_anyway = true; return 0;
 	case OPT_PLAIN: o->plain = true; return 0;
+	case OPT_BATCH: o->batch = true; return 0;
 	case OPT_ASCII: o->ascii = true; return 0;
 	case OPT_MONO: o->mono = true; return 0;
 	case OPT_HELP: o->help = true; return 0;
@@ -209,6 +275,8 @@ static int set(int key, const char *arg, struct ovl_options *o, struct ovl_err *
 	rc = set_text(key, arg, o);
 	if (rc == -ENOENT)
 		rc = set_number(key, arg, o, err);
+	if (rc == -ENOENT)
+		rc = set_lab(key, arg, o, err);
 	if (rc == -ENOENT)
 		rc = set_choice(key, arg, o, err);
 	return rc;
@@ -249,6 +317,7 @@ static const char *command_name(enum ovl_command command)
 	case OVL_CMD_REPLAY: return " replay";
 	case OVL_CMD_DOCTOR: return " doctor";
 	case OVL_CMD_LIST: return " list";
+	case OVL_CMD_RELAY: return " relay";
 	case OVL_CMD_RUN: break;
 	}
 	return "";
@@ -315,7 +384,9 @@ static const char *const heads[] = {
 		"       ovltrace lab up TOPO | down [TOPO] | list | exec TOPO END -- CMD...\n"
 		"       ovltrace doctor [options]            what this kernel and process allow\n"
 		"       ovltrace replay FILE [options]       look at a recording\n"
-		"       ovltrace list stages|hooks           the tables\n\n"
+		"       ovltrace list stages|hooks           the tables\n"
+		"       ovltrace relay TUN LOCAL SUBNET=REMOTE...  tun to UDP, as flannel's udp "
+		"backend\n\n"
 		"example: ovltrace --load iperf-like --iface flannel.1\n\n",
 	[OVL_CMD_PEER] = "usage: ovltrace peer [options]      far end for `ovltrace --load … "
 			 "--peer HOST`\n\n",
@@ -325,7 +396,10 @@ static const char *const heads[] = {
 		"       ovltrace lab list\n"
 		"       ovltrace lab exec TOPO END -- CMD...   run CMD in an endpoint (node1, "
 		"pod1, …)\n"
-		"topologies:",
+		"topologies:\n",
+	[OVL_CMD_RELAY] = "usage: ovltrace relay [options] TUN LOCAL SUBNET=REMOTE...\n"
+			  "       the labs' stand-in for flannel's udp backend: joins a tun device "
+			  "to UDP\n\n",
 	[OVL_CMD_REPLAY] = "usage: ovltrace replay FILE [options]      look at a recording\n\n",
 	[OVL_CMD_DOCTOR] =
 		"usage: ovltrace doctor [options]      check kernel, rights and interface\n\n",
@@ -335,10 +409,10 @@ static const char *const heads[] = {
 void ovl_options_help(enum ovl_command command, struct ovl_buf *out)
 {
 	ovl_buf_puts(out, heads[command]);
-	for (const char *const *name = ovl_lab_topologies(); command == OVL_CMD_LAB && *name;
-	     name++)
-		ovl_buf_printf(out, " %s", *name);
-	ovl_buf_puts(out, command == OVL_CMD_LAB ? "\n\n" : "");
+	if (command == OVL_CMD_LAB) {
+		ovl_lab_topologies(out);
+		ovl_buf_puts(out, "\n");
+	}
 	for (int i = 0; i < OPT_COUNT_OF; i++) {
 		char left[64], letter[8] = "   ";
 

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "lab/lab.h"
 #include "model/facts.h"
 
 /** Commands, as bits: an option names those that know it. */
@@ -17,6 +18,7 @@ enum ovl_command {
 	OVL_CMD_REPLAY = 8,
 	OVL_CMD_DOCTOR = 16,
 	OVL_CMD_LIST = 32,
+	OVL_CMD_RELAY = 64,
 };
 
 /** One output: off, stdout or a file. */
@@ -46,7 +48,10 @@ struct ovl_options {
 	const char *record;
 	uint32_t sample_hz; /* 0: as many as the cost budget allows */
 	const char *offloads;
-	uint32_t mtu;
+	enum ovl_lab_ipv6 ipv6;
+	uint32_t mtu, overlay_mtu, nodes, pods, vni; /* 0: not given */
+	uint64_t rate_bps;			     /* 0: not given */
+	bool batch;
 	bool ascii, mono;
 	enum ovl_color color;
 	int n_args; /* what is left of argv */

@@ -3,6 +3,7 @@
 #define OVL_APP_RUN_H
 
 #include "app/options.h"
+#include "base/buf.h"
 #include "base/err.h"
 
 /** `ovltrace [--iface IF] …`: observe, with or without load. */
@@ -13,11 +14,15 @@ int ovl_cmd_replay(const struct ovl_options *o, struct ovl_err *err);
 int ovl_cmd_peer(const struct ovl_options *o, struct ovl_err *err);
 /** `ovltrace lab …` */
 int ovl_cmd_lab(const struct ovl_options *o, struct ovl_err *err);
+/** `ovltrace relay …` */
+int ovl_cmd_relay(const struct ovl_options *o, struct ovl_err *err);
 /** `ovltrace doctor …` */
 int ovl_cmd_doctor(const struct ovl_options *o, struct ovl_err *err);
 /** `ovltrace list …` */
 int ovl_cmd_list(const struct ovl_options *o, struct ovl_err *err);
 
+/** Write a command's answer to stdout and release it. 0, or -errno with *err. */
+int ovl_cmd_print(struct ovl_buf *b, struct ovl_err *err);
 /**
  * Before anything is measured: SIGINT, SIGTERM and SIGHUP end the program with 0, SIGPIPE is
  * ignored.

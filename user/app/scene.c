@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/lab_path.h"
 #include "app/peer_path.h"
 #include "app/quiet_cpus.h"
 #include "app/twin.h"
@@ -27,7 +28,7 @@ static int prefer_lab_node(const char *const *names, uint32_t n)
 			if (strcmp(lab.ends[e].netns, names[i]) != 0)
 				continue;
 			ours = true;
-			if (lab.ends[e].node && lab.ends[e].side == 'a')
+			if (lab.ends[e].place == lab.ends[lab.iface_end].place)
 				choice = (int)i;
 		}
 		if (!ours) {
@@ -58,7 +59,7 @@ static int add_ends(struct ovl_scene *s, struct ovl_err *err)
 		const struct ovl_lab_end *end = &s->lab.ends[i];
 		int fd, rc;
 
-		if (knows_netns(&s->facts, end->netns_fd))
+		if (end->place == OVL_LAB_NOWHERE || knows_netns(&s->facts, end->netns_fd))
 			continue;
 		fd = fcntl(end->netns_fd, F_DUPFD_CLOEXEC, 3);
 		if (fd < 0)
@@ -85,44 +86,6 @@ static void spec_from_options(struct ovl_scene *s, const struct ovl_options *o)
 		     o->congestion ? o->congestion : "");
 }
 
-/* Pod to pod over the tunnel, node to node without it: the two paths of a lab or twin. */
-static int load_through_lab(struct ovl_scene *s, const struct ovl_options *o, struct ovl_err *err)
-{
-	static const struct {
-		enum ovl_load_which which;
-		const char *client, *server;
-	} paths[] = {{OVL_LOAD_OVERLAY, "pod1", "pod2"}, {OVL_LOAD_UNDERLAY, "node1", "node2"}};
-
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		struct ovl_load_path_spec *path = &s->load.path[paths[i].which];
-		const struct ovl_lab_end *client = ovl_lab_end(&s->lab, paths[i].client);
-		const struct ovl_lab_end *server = ovl_lab_end(&s->lab, paths[i].server);
-
-		if (!client || !server)
-			return ovl_err_set(err, OVL_EXIT_FAILED, -ENOENT,
-					   "lab %s has no endpoints %s and %s to load",
-					   s->lab.topology, paths[i].client, paths[i].server);
-		path->used = true;
-		path->client_netns_fd = client->netns_fd;
-		path->server_netns_fd = server->netns_fd;
-		ovl_str_copy(path->addr, sizeof(path->addr), server->addr);
-	}
-	if (o->baseline && !strcmp(o->baseline, "off"))
-		s->load.path[OVL_LOAD_UNDERLAY].used = false;
-	else if (o->baseline && strcmp(o->baseline, "auto") != 0)
-		return ovl_err_set(
-			err, OVL_EXIT_USAGE, -EINVAL,
-			"--baseline %s needs --peer: a lab or twin brings its own underlay "
-			"(auto or off)",
-			o->baseline);
-	s->load.cpu_sender = s->lab.cpu_sender;
-	s->load.cpu_receiver = s->lab.cpu_receiver;
-	/* the routes of a lab bound one stream, those of a twin as many as it was made for */
-	s->load.max_frames =
-		o->window_bytes || s->lab.twin || o->streams == 1 ? 0 : s->lab.max_frames;
-	return add_ends(s, err);
-}
-
 static void facts_of_load(struct ovl_scene *s, const char *peer_kind)
 {
 	struct ovl_load_facts *f = &s->facts.load;
@@ -138,15 +101,15 @@ static void facts_of_load(struct ovl_scene *s, const char *peer_kind)
 
 static int scene_of_lab(struct ovl_scene *s, const struct ovl_options *o, struct ovl_err *err)
 {
-	int rc = load_through_lab(s, o, err);
+	int rc = ovl_lab_path(o, &s->lab, &s->load, err);
 
+	if (!rc)
+		rc = add_ends(s, err);
 	if (rc)
 		return rc;
 	facts_of_load(s, "lab");
-	snprintf(s->facts.load.where, sizeof(s->facts.load.where),
-		 "lab %s: pod1 to pod2 over %s, node1 to node2 as its underlay; sender on CPU %d, "
-		 "receiver on CPU %d",
-		 s->lab.topology, s->lab.tunnel_name, s->lab.cpu_sender, s->lab.cpu_receiver);
+	ovl_lab_path_say(&s->lab, ovl_facts_iface(&s->facts)->name, s->facts.load.where,
+			 sizeof(s->facts.load.where));
 	return 0;
 }
 
@@ -157,7 +120,9 @@ static int scene_of_twin(struct ovl_scene *s, const struct ovl_options *o, struc
 	if (rc)
 		return rc;
 	s->has_lab = true;
-	rc = load_through_lab(s, o, err);
+	rc = ovl_lab_path(o, &s->lab, &s->load, err);
+	if (!rc)
+		rc = add_ends(s, err);
 	if (rc)
 		return rc;
 	facts_of_load(s, "twin");
@@ -202,16 +167,14 @@ static int set_load(struct ovl_scene *s, const struct ovl_options *o, struct ovl
 			iface->name, iface->name);
 	spec_from_options(s, o);
 	s->has_load = true;
-	if (o->peer)
-		return scene_of_peer(s, o, err);
 	if (!ovl_lab_open_by_netns(ovl_facts_ns(&s->facts, iface->ns), &s->lab, err)) {
 		s->has_lab = true;
-		if (!strcmp(iface->name, s->lab.tunnel_name))
+		if (o->peer ? ovl_lab_path_named(o, &s->lab) : !strcmp(iface->name, s->lab.iface))
 			return scene_of_lab(s, o, err);
 		ovl_lab_close(&s->lab);
 		s->has_lab = false;
 	}
-	return scene_of_twin(s, o, err);
+	return o->peer ? scene_of_peer(s, o, err) : scene_of_twin(s, o, err);
 }
 
 int ovl_scene_open(const struct ovl_options *o, struct ovl_scene *s, struct ovl_err *err)

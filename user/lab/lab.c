@@ -1,8 +1,10 @@
 #include "lab/lab.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -11,6 +13,7 @@
 #include "lab/fault.h"
 #include "lab/labfile.h"
 #include "lab/namespace.h"
+#include "lab/program.h"
 #include "lab/topology.h"
 
 static int unknown_topology(const char *topology, struct ovl_err *err)
@@ -18,8 +21,8 @@ static int unknown_topology(const char *topology, struct ovl_err *err)
 	struct ovl_buf known = {0};
 
 	ovl_topo_names(&known);
-	ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "unknown topology '%s'; known: %s", topology,
-		    ovl_buf_str(&known));
+	ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "unknown topology '%s'; known: %s",
+		    topology ? topology : "", ovl_buf_str(&known));
 	ovl_buf_fini(&known);
 	return -EINVAL;
 }
@@ -31,19 +34,10 @@ static int not_up(const char *topology, struct ovl_err *err)
 			   topology);
 }
 
-/* What the state file of a plan says. */
-static void plan_state(const struct ovl_build *b, struct ovl_labfile *state)
+/* Does this end have a namespace of its own? */
+static bool is_place(const struct ovl_lab *lab, uint32_t i)
 {
-	memset(state, 0, sizeof(*state));
-	ovl_str_copy(state->topology, sizeof(state->topology), b->topo->name);
-	ovl_str_copy(state->tunnel, sizeof(state->tunnel), b->spec.tunnel_name);
-	state->offloads = b->spec.offloads;
-	state->cpu_sender = b->spec.cpu_sender;
-	state->cpu_receiver = b->spec.cpu_receiver;
-	state->max_frames = b->lab->max_frames;
-	state->n_netns = b->lab->n_ends;
-	for (uint32_t i = 0; i < b->lab->n_ends; i++)
-		ovl_str_copy(state->netns[i], sizeof(state->netns[i]), b->lab->ends[i].netns);
+	return lab->ends[i].place == i;
 }
 
 /* Refuse what is up already, half-made, or not ours. */
@@ -56,14 +50,15 @@ static int check_free(const struct ovl_build *b, struct ovl_err *err)
 	if (rc == 0)
 		return ovl_err_set(
 			err, OVL_EXIT_FAILED, -EEXIST,
-			"lab %s is already %s; remove it with `ovltrace lab down %s`", topology,
-			state.complete ? "up" : "there, half-made by an `up` that died", topology);
+			"lab %s is already %s (by %s); remove it with `ovltrace lab down %s`",
+			topology, state.complete ? "up" : "there, half-made by an `up` that died",
+			state.by, topology);
 	if (rc != -ENOENT)
 		return rc;
 	for (uint32_t i = 0; i < b->lab->n_ends; i++) {
 		const char *netns = b->lab->ends[i].netns;
 
-		if (ovl_namespace_exists(netns))
+		if (is_place(b->lab, i) && ovl_namespace_exists(netns))
 			return ovl_err_set(err, OVL_EXIT_FAILED, -EEXIST,
 					   "cannot make lab %s: a namespace %s exists that no lab "
 					   "made; if it is not needed, `ip netns delete %s`",
@@ -75,28 +70,34 @@ static int check_free(const struct ovl_build *b, struct ovl_err *err)
 /* Undo an `up` that failed; its own reason stays in err. */
 static void undo(const struct ovl_build *b)
 {
-	for (uint32_t i = 0; i < b->n_made; i++)
-		ovl_namespace_remove(b->lab->ends[i].netns, NULL);
+	if (b->plan->n_daemons)
+		ovl_program_kill(b->mark, NULL);
+	for (uint32_t i = 0; i < b->n_made; i++) {
+		if (is_place(b->lab, i))
+			ovl_namespace_remove(b->lab->ends[i].netns, NULL);
+	}
 	ovl_lab_close(b->lab);
 	ovl_labfile_remove(b->topo->name, NULL);
 }
 
 static int up_locked(struct ovl_build *b, struct ovl_err *err)
 {
-	struct ovl_labfile state;
+	struct ovl_labfile state = {.lab = *b->lab, .offloads = b->spec.offloads};
+	char mark[64];
 	int rc;
 
-	ovl_build_ends(b->topo, true, b->lab);
 	rc = check_free(b, err);
 	if (!rc)
 		rc = ovl_namespace_prepare(err);
+	if (!rc)
+		rc = ovl_labfile_mark(b->topo->name, mark, err);
 	if (rc < 0)
 		return rc;
-	plan_state(b, &state);
+	b->mark = mark;
+	ovl_labfile_sign(&state);
 	rc = ovl_labfile_write(&state, err);
 	if (rc < 0)
 		return rc;
-	b->named = true;
 	rc = ovl_build_run(b, err);
 	if (!rc) {
 		state.complete = true;
@@ -104,6 +105,7 @@ static int up_locked(struct ovl_build *b, struct ovl_err *err)
 	}
 	if (rc < 0)
 		undo(b);
+	b->mark = NULL;
 	return rc;
 }
 
@@ -112,14 +114,15 @@ int ovl_lab_up(const struct ovl_lab_spec *spec, struct ovl_lab *lab, struct ovl_
 	struct ovl_build b;
 	int lock, rc;
 
-	rc = ovl_build_init(&b, spec, lab, err);
+	rc = ovl_build_init(&b, spec, true, lab, err);
 	if (rc < 0)
 		return rc;
 	lock = ovl_labfile_lock(err);
-	if (lock < 0)
-		return lock;
-	rc = up_locked(&b, err);
+	rc = lock;
+	if (lock >= 0)
+		rc = up_locked(&b, err);
 	ovl_labfile_unlock(lock);
+	ovl_build_fini(&b);
 	return rc;
 }
 
@@ -128,52 +131,59 @@ int ovl_lab_twin(const struct ovl_lab_spec *spec, struct ovl_lab *lab, struct ov
 	struct ovl_build b;
 	int rc;
 
-	rc = ovl_build_init(&b, spec, lab, err);
+	rc = ovl_build_init(&b, spec, false, lab, err);
 	if (rc < 0)
 		return rc;
 	rc = ovl_build_run(&b, err);
 	if (rc < 0)
 		ovl_lab_close(lab);
+	ovl_build_fini(&b);
 	return rc;
+}
+
+static int open_place(struct ovl_lab *lab, uint32_t i, struct ovl_err *err)
+{
+	struct ovl_lab_end *end = &lab->ends[i];
+	int fd = ovl_namespace_open(end->netns);
+
+	if (fd < 0) {
+		ovl_err_set(err, ovl_fault_exit(fd), fd,
+			    "cannot open namespace %s of lab %s: %s; if it was deleted, "
+			    "remove the rest with `ovltrace lab down %s`",
+			    end->netns, lab->topology, strerror(-fd), lab->topology);
+		ovl_lab_close(lab);
+		return fd;
+	}
+	end->netns_fd = fd;
+	return 0;
 }
 
 static int open_ends(struct ovl_lab *lab, struct ovl_err *err)
 {
-	for (uint32_t i = 0; i < lab->n_ends; i++) {
-		struct ovl_lab_end *end = &lab->ends[i];
-		int fd = ovl_namespace_open(end->netns);
+	int rc = 0;
 
-		if (fd < 0) {
-			ovl_err_set(err, ovl_fault_exit(fd), fd,
-				    "cannot open namespace %s of lab %s: %s; if it was deleted, "
-				    "remove the rest with `ovltrace lab down %s`",
-				    end->netns, lab->topology, strerror(-fd), lab->topology);
-			ovl_lab_close(lab);
-			return fd;
-		}
-		end->netns_fd = fd;
+	for (uint32_t i = 0; !rc && i < lab->n_ends; i++) {
+		if (is_place(lab, i))
+			rc = open_place(lab, i, err);
 	}
-	return 0;
+	for (uint32_t i = 0; !rc && i < lab->n_ends; i++) {
+		if (!is_place(lab, i) && lab->ends[i].place != OVL_LAB_NOWHERE)
+			lab->ends[i].netns_fd = lab->ends[lab->ends[i].place].netns_fd;
+	}
+	return rc;
 }
 
 static int open_state(const struct ovl_labfile *state, struct ovl_lab *lab, struct ovl_err *err)
 {
-	const struct ovl_topo *topo = ovl_topo_find(state->topology);
+	const char *topology = state->lab.topology;
 
-	if (!topo)
-		return unknown_topology(state->topology, err);
 	if (!state->complete)
 		return ovl_err_set(
 			err, OVL_EXIT_FAILED, -EAGAIN,
 			"lab %s is half-made: wait if an `up` is at work, else remove it "
 			"with `ovltrace lab down %s`",
-			state->topology, state->topology);
-	memset(lab, 0, sizeof(*lab));
-	ovl_build_ends(topo, true, lab);
-	ovl_str_copy(lab->tunnel_name, sizeof(lab->tunnel_name), state->tunnel);
-	lab->cpu_sender = state->cpu_sender;
-	lab->cpu_receiver = state->cpu_receiver;
-	lab->max_frames = state->max_frames;
+			topology, topology);
+	*lab = state->lab;
 	return open_ends(lab, err);
 }
 
@@ -190,10 +200,10 @@ int ovl_lab_open(const char *topology, struct ovl_lab *lab, struct ovl_err *err)
 	return rc < 0 ? rc : open_state(&state, lab, err);
 }
 
-static bool owns(const struct ovl_labfile *state, const char *netns)
+static bool owns(const struct ovl_lab *lab, const char *netns)
 {
-	for (uint32_t i = 0; i < state->n_netns; i++) {
-		if (strcmp(state->netns[i], netns) == 0)
+	for (uint32_t i = 0; i < lab->n_ends; i++) {
+		if (*netns && strcmp(lab->ends[i].netns, netns) == 0)
 			return true;
 	}
 	return false;
@@ -208,7 +218,7 @@ int ovl_lab_open_by_netns(const char *netns, struct ovl_lab *lab, struct ovl_err
 	if (!ovl_str_starts(netns, OVL_LAB_PREFIX) || ovl_labfile_all(&names, NULL) < 0)
 		return -ENOENT;
 	ovl_vec_each(name, &names) {
-		if (ovl_labfile_read(*name, &state, NULL) < 0 || !owns(&state, netns))
+		if (ovl_labfile_read(*name, &state, NULL) < 0 || !owns(&state.lab, netns))
 			continue;
 		rc = open_state(&state, lab, err);
 		break;
@@ -220,49 +230,83 @@ int ovl_lab_open_by_netns(const char *netns, struct ovl_lab *lab, struct ovl_err
 void ovl_lab_close(struct ovl_lab *lab)
 {
 	for (uint32_t i = 0; i < lab->n_ends; i++) {
-		if (lab->ends[i].netns_fd >= 0)
+		if (is_place(lab, i) && lab->ends[i].netns_fd >= 0)
 			close(lab->ends[i].netns_fd);
 		lab->ends[i].netns_fd = -1;
 	}
 	lab->n_ends = 0;
 }
 
-/* The namespaces a lab has by its tables: for when its state file is damaged. */
-static void expected_state(const struct ovl_topo *topo, struct ovl_labfile *state)
+/* Take one name away; says who is still inside. Counts it. */
+static int remove_place(const char *netns, uint32_t *n, struct ovl_buf *out, struct ovl_err *err)
 {
-	struct ovl_lab lab = {0};
+	int rc;
 
-	memset(state, 0, sizeof(*state));
-	ovl_build_ends(topo, true, &lab);
-	ovl_str_copy(state->topology, sizeof(state->topology), topo->name);
-	state->n_netns = lab.n_ends;
-	for (uint32_t i = 0; i < lab.n_ends; i++)
-		ovl_str_copy(state->netns[i], sizeof(state->netns[i]), lab.ends[i].netns);
+	ovl_namespace_users(netns, out);
+	rc = ovl_namespace_remove(netns, err);
+	*n += !rc;
+	return rc;
+}
+
+/* Every namespace with this lab's prefix: for when its state file is damaged. */
+static int remove_by_prefix(const char *topology, uint32_t *n, struct ovl_buf *out,
+			    struct ovl_err *err)
+{
+	char prefix[64];
+	struct dirent *entry;
+	DIR *dir = opendir(OVL_NAMESPACE_DIR);
+	int rc = 0;
+
+	snprintf(prefix, sizeof(prefix), OVL_LAB_PREFIX "%s-", topology);
+	while (dir && !rc && (entry = readdir(dir))) {
+		if (ovl_str_starts(entry->d_name, prefix))
+			rc = remove_place(entry->d_name, n, out, err);
+	}
+	if (dir)
+		closedir(dir);
+	return rc;
+}
+
+static int remove_places(const struct ovl_lab *lab, uint32_t *n, struct ovl_buf *out,
+			 struct ovl_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < lab->n_ends; i++) {
+		if (is_place(lab, i))
+			rc = remove_place(lab->ends[i].netns, n, out, err);
+	}
+	return rc;
 }
 
 static int down_one(const char *topology, struct ovl_buf *out, struct ovl_err *err)
 {
-	const struct ovl_topo *topo = ovl_topo_find(topology);
 	struct ovl_labfile state;
-	int rc = ovl_labfile_read(topology, &state, err);
+	int rc = ovl_labfile_read(topology, &state, err), killed;
+	uint32_t n = 0;
+	char mark[64];
 
 	if (rc == -ENOENT) {
 		ovl_labfile_remove(topology, NULL); /* half a file of an `up` killed at its start */
 		return not_up(topology, err);
 	}
-	if (rc == -EBADMSG && topo)
-		expected_state(topo, &state);
-	else if (rc < 0)
+	if (rc < 0 && (rc != -EBADMSG || !ovl_topo_find(topology)))
 		return rc;
-	for (uint32_t i = 0; i < state.n_netns; i++) {
-		ovl_namespace_users(state.netns[i], out);
-		rc = ovl_namespace_remove(state.netns[i], err);
-		if (rc < 0)
-			return rc;
-	}
-	rc = ovl_labfile_remove(topology, err);
+	killed = ovl_labfile_mark(topology, mark, err);
+	if (killed >= 0)
+		killed = ovl_program_kill(mark, err);
+	if (killed < 0)
+		return killed;
+	rc = rc < 0 ? remove_by_prefix(topology, &n, out, err)
+		    : remove_places(&state.lab, &n, out, err);
 	if (!rc)
-		ovl_buf_printf(out, "lab %s removed (%u namespaces)\n", topology, state.n_netns);
+		rc = ovl_labfile_remove(topology, err);
+	if (!rc) {
+		ovl_buf_printf(out, "lab %s removed (%u namespaces", topology, n);
+		if (killed)
+			ovl_buf_printf(out, ", %d daemon%s", killed, killed == 1 ? "" : "s");
+		ovl_buf_puts(out, ")\n");
+	}
 	return rc;
 }
 
@@ -302,22 +346,30 @@ int ovl_lab_down(const char *topology, struct ovl_buf *out, struct ovl_err *err)
 static void list_one(const char *name, struct ovl_buf *out)
 {
 	struct ovl_labfile state;
+	const struct ovl_lab *lab = &state.lab;
 	int rc = ovl_labfile_read(name, &state, NULL);
+	time_t at = (time_t)state.at_unix_s;
+	char when[32] = "";
+	struct tm tm;
 
 	if (rc == -ENOENT)
 		return; /* removed since the directory was read */
-	if (rc < 0 || !state.complete) {
-		ovl_buf_printf(out, "%s  %s; remove: ovltrace lab down %s\n", name,
-			       rc < 0 ? "damaged" : "half-made", name);
+	if (rc < 0) {
+		ovl_buf_printf(out, "%s  damaged\n  remove: ovltrace lab down %s\n", name, name);
 		return;
 	}
-	ovl_buf_printf(out, "%s  up, offloads %s; namespaces:", name,
-		       ovl_labfile_offloads_name(state.offloads));
-	for (uint32_t i = 0; i < state.n_netns; i++)
-		ovl_buf_printf(out, " %s", state.netns[i]);
+	if (localtime_r(&at, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	ovl_buf_printf(out, "%s  %s since %s, by %s; offloads %s; look at %s\n", name,
+		       state.complete ? "up" : "half-made", when, state.by,
+		       ovl_labfile_offloads_name(state.offloads), lab->iface);
+	for (uint32_t i = 0; i < lab->n_ends; i++)
+		ovl_buf_printf(out, "  %-10s %-20s %s\n", lab->ends[i].name, lab->ends[i].addr,
+			       *lab->ends[i].netns ? lab->ends[i].netns
+						   : lab->ends[lab->ends[i].server].name);
 	ovl_buf_printf(out,
-		       "; use: ovltrace lab exec %s END -- CMD, or ip netns exec NAMESPACE CMD; "
-		       "remove: ovltrace lab down %s\n",
+		       "  use:    ovltrace lab exec %s END -- CMD, or ip netns exec NAMESPACE CMD\n"
+		       "  remove: ovltrace lab down %s\n",
 		       name, name);
 }
 
@@ -332,38 +384,47 @@ int ovl_lab_list(struct ovl_buf *out, struct ovl_err *err)
 	return rc;
 }
 
-static int unknown_end(const char *topology, const char *end, struct ovl_err *err)
+static int unknown_end(const struct ovl_lab *lab, const char *end, struct ovl_err *err)
 {
 	struct ovl_buf known = {0};
 
-	ovl_topo_end_names(ovl_topo_find(topology), &known);
+	for (uint32_t i = 0; i < lab->n_ends; i++)
+		ovl_buf_printf(&known, "%s%s", i ? ", " : "", lab->ends[i].name);
 	ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "lab %s has no endpoint '%s'; it has: %s",
-		    topology, end, ovl_buf_str(&known));
+		    lab->topology, end, ovl_buf_str(&known));
 	ovl_buf_fini(&known);
 	return -EINVAL;
 }
 
-int ovl_lab_exec(const char *topology, const char *end, char *const argv[], struct ovl_err *err)
+static int exec_in(const struct ovl_lab *lab, const char *name, char *const argv[],
+		   struct ovl_err *err)
 {
-	const struct ovl_topo *topo = ovl_topo_find(topology);
-	const struct ovl_lab_end *e;
-	struct ovl_lab lab = {0};
+	const struct ovl_lab_end *e = ovl_lab_end(lab, name);
 	int rc;
 
-	if (!topo)
-		return unknown_topology(topology, err);
-	if (ovl_topo_end(topo, end) < 0)
-		return unknown_end(topology, end, err);
-	rc = ovl_lab_open(topology, &lab, err);
+	if (!e)
+		return unknown_end(lab, name, err);
+	if (e->place == OVL_LAB_NOWHERE)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "'%s' of lab %s is an address (%s), not a place: run the "
+				   "command in %s, where it is served",
+				   name, lab->topology, e->addr, lab->ends[e->server].name);
+	rc = ovl_namespace_become(e->netns_fd, err);
+	if (rc)
+		return rc;
+	execvp(argv[0], argv);
+	return ovl_err_set(err, OVL_EXIT_FAILED, -errno, "cannot run '%s' in %s: %s", argv[0],
+			   e->netns, strerror(errno));
+}
+
+int ovl_lab_exec(const char *topology, const char *end, char *const argv[], struct ovl_err *err)
+{
+	struct ovl_lab lab = {0};
+	int rc = ovl_lab_open(topology, &lab, err);
+
 	if (rc < 0)
 		return rc;
-	e = ovl_lab_end(&lab, end);
-	rc = ovl_namespace_become(e->netns_fd, err);
-	if (!rc) {
-		execvp(argv[0], argv);
-		rc = ovl_err_set(err, OVL_EXIT_FAILED, -errno, "cannot run '%s' in %s: %s", argv[0],
-				 e->netns, strerror(errno));
-	}
+	rc = exec_in(&lab, end, argv, err);
 	ovl_lab_close(&lab);
 	return rc;
 }

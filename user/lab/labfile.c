@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include "base/vec.h"
 #include "lab/fault.h"
 
-#define HEADER	     "ovltrace-lab 1"
+#define HEADER	     "ovltrace-lab 2"
 #define LOCK_TRIES   100 /* × LOCK_STEP_MS: an `up` takes well under a second */
 #define LOCK_STEP_MS 100
 
@@ -96,23 +97,92 @@ void ovl_labfile_unlock(int lock)
 		close(lock);
 }
 
-void ovl_labfile_format(const struct ovl_labfile *state, struct ovl_buf *out)
+int ovl_labfile_mark(const char *topology, char mark[64], struct ovl_err *err)
 {
-	ovl_buf_printf(out, HEADER "\ntopology %s\ncomplete %d\noffloads %s\ntunnel %s\n",
-		       state->topology, state->complete, ovl_labfile_offloads_name(state->offloads),
-		       state->tunnel);
-	ovl_buf_printf(out, "cpu_sender %d\ncpu_receiver %d\nmax_frames %u\n", state->cpu_sender,
-		       state->cpu_receiver, state->max_frames);
-	for (uint32_t i = 0; i < state->n_netns; i++)
-		ovl_buf_printf(out, "netns %s\n", state->netns[i]);
+	struct stat st;
+
+	if (stat(OVL_LAB_STATE_DIR, &st) < 0)
+		return fail(err, -errno, "read", OVL_LAB_STATE_DIR);
+	snprintf(mark, 64, "%s@%llx:%llx", topology, (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	return 0;
 }
 
-static bool parse_netns(const char *value, struct ovl_labfile *state)
+void ovl_labfile_sign(struct ovl_labfile *state)
 {
-	/* a damaged file must not make `down` remove somebody else's namespace */
-	return state->n_netns < OVL_LAB_ENDS_MAX && ovl_str_starts(value, OVL_LAB_PREFIX) &&
-	       !strchr(value, '/') &&
-	       ovl_str_copy(state->netns[state->n_netns++], sizeof(state->netns[0]), value);
+	const char *sudo = getenv("SUDO_USER");
+	const struct passwd *user = getpwuid(geteuid());
+	const char *tty = isatty(0) ? ttyname(0) : NULL;
+
+	/* one word each: the file is read by lines, the sentence by people */
+	snprintf(state->by, sizeof(state->by), "%.20s%s%.16s, process %d%s%.14s",
+		 user ? user->pw_name : "?", sudo ? " for " : "", sudo ? sudo : "", getpid(),
+		 tty ? " on " : "", tty ? tty + (ovl_str_starts(tty, "/dev/") ? 5 : 0) : "");
+	state->at_unix_s = (uint64_t)time(NULL);
+}
+
+void ovl_labfile_format(const struct ovl_labfile *state, struct ovl_buf *out)
+{
+	const struct ovl_lab *lab = &state->lab;
+
+	ovl_buf_printf(out, HEADER "\ntopology %s\ncomplete %d\noffloads %s\n", lab->topology,
+		       state->complete, ovl_labfile_offloads_name(state->offloads));
+	ovl_buf_printf(out, "by %s\nat %llu\n", state->by, (unsigned long long)state->at_unix_s);
+	ovl_buf_printf(out, "cpu_sender %d\ncpu_receiver %d\nmax_frames %u\n", lab->cpu_sender,
+		       lab->cpu_receiver, lab->max_frames);
+	ovl_buf_printf(out, "iface %s\niface_end %u\n", lab->iface, lab->iface_end);
+	for (uint32_t i = 0; i < lab->n_ends; i++) {
+		const struct ovl_lab_end *e = &lab->ends[i];
+
+		ovl_buf_printf(out, "end %s %s %s %c %d %u %u %u\n", e->name,
+			       *e->netns ? e->netns : "-", *e->addr ? e->addr : "-", e->side,
+			       e->node, e->place, e->server, e->servers);
+	}
+	for (int i = 0; i < OVL_LAB_LOADS; i++) {
+		if (lab->load[i].used)
+			ovl_buf_printf(out, "load %d %u %u\n", i, lab->load[i].from,
+				       lab->load[i].to);
+	}
+}
+
+/* One end; a damaged file must not make `down` remove somebody else's namespace. */
+static bool parse_end(const char *value, struct ovl_lab *lab)
+{
+	struct ovl_lab_end *e = &lab->ends[lab->n_ends];
+	unsigned int node, place, server, servers;
+	int used = 0;
+
+	if (lab->n_ends >= OVL_LAB_ENDS_MAX)
+		return false;
+	if (sscanf(value, "%15s %63s %45s %c %1u %3u %3u %3u%n", e->name, e->netns, e->addr,
+		   &e->side, &node, &place, &server, &servers, &used) != 8 ||
+	    value[used])
+		return false;
+	if (strcmp(e->netns, "-") == 0)
+		e->netns[0] = '\0';
+	else if (!ovl_str_starts(e->netns, OVL_LAB_PREFIX) || strchr(e->netns, '/'))
+		return false;
+	if (strcmp(e->addr, "-") == 0)
+		e->addr[0] = '\0';
+	e->node = node;
+	e->place = (uint8_t)place;
+	e->server = (uint8_t)server;
+	e->servers = (uint8_t)servers;
+	e->netns_fd = -1;
+	lab->n_ends++;
+	return (e->side == 'a' || e->side == 'b') && node <= 1;
+}
+
+static bool parse_load(const char *value, struct ovl_lab *lab)
+{
+	unsigned int which, from, to;
+	int used = 0;
+
+	if (sscanf(value, "%1u %3u %3u%n", &which, &from, &to, &used) != 3 || value[used] ||
+	    which >= OVL_LAB_LOADS || from > UINT8_MAX || to > UINT8_MAX)
+		return false;
+	lab->load[which] = (struct ovl_lab_pair){true, (uint8_t)from, (uint8_t)to};
+	return true;
 }
 
 static bool parse_offloads(const char *value, struct ovl_labfile *state)
@@ -126,39 +196,70 @@ static bool parse_offloads(const char *value, struct ovl_labfile *state)
 	return false;
 }
 
-static bool parse_number(const char *value, unsigned long long max, unsigned long long *out)
+static bool parse_number(const char *key, const char *value, struct ovl_labfile *state)
 {
-	return ovl_str_u64(value, 0, max, out);
+	struct ovl_lab *lab = &state->lab;
+	unsigned long long n;
+
+	if (strcmp(key, "complete") == 0 && ovl_str_u64(value, 0, 1, &n))
+		state->complete = n == 1;
+	else if (strcmp(key, "at") == 0 && ovl_str_u64(value, 0, INT64_MAX, &n))
+		state->at_unix_s = n;
+	else if (strcmp(key, "cpu_sender") == 0 && ovl_str_u64(value, 0, INT32_MAX, &n))
+		lab->cpu_sender = (int)n;
+	else if (strcmp(key, "cpu_receiver") == 0 && ovl_str_u64(value, 0, INT32_MAX, &n))
+		lab->cpu_receiver = (int)n;
+	else if (strcmp(key, "max_frames") == 0 && ovl_str_u64(value, 0, UINT32_MAX, &n))
+		lab->max_frames = (uint32_t)n;
+	else if (strcmp(key, "iface_end") == 0 && ovl_str_u64(value, 0, OVL_LAB_ENDS_MAX, &n))
+		lab->iface_end = (uint8_t)n;
+	else
+		return false;
+	return true;
 }
 
 /* One "key value"; keys of a later version are passed over. */
 static bool parse_pair(const char *key, const char *value, struct ovl_labfile *state)
 {
-	unsigned long long n = 0;
-	bool ok = true;
+	static const char *const numbers[] = {"complete",     "at",	    "cpu_sender",
+					      "cpu_receiver", "max_frames", "iface_end"};
+	struct ovl_lab *lab = &state->lab;
 
-	if (strcmp(key, "netns") == 0)
-		return parse_netns(value, state);
+	if (strcmp(key, "end") == 0)
+		return parse_end(value, lab);
+	if (strcmp(key, "load") == 0)
+		return parse_load(value, lab);
 	if (strcmp(key, "topology") == 0)
-		return ovl_str_copy(state->topology, sizeof(state->topology), value);
+		return ovl_str_copy(lab->topology, sizeof(lab->topology), value);
+	if (strcmp(key, "iface") == 0)
+		return ovl_str_copy(lab->iface, sizeof(lab->iface), value);
+	if (strcmp(key, "by") == 0)
+		return ovl_str_copy(state->by, sizeof(state->by), value);
 	if (strcmp(key, "offloads") == 0)
 		return parse_offloads(value, state);
-	if (strcmp(key, "tunnel") == 0)
-		return ovl_str_copy(state->tunnel, sizeof(state->tunnel), value);
-	if (strcmp(key, "complete") == 0) {
-		ok = parse_number(value, 1, &n);
-		state->complete = n == 1;
-	} else if (strcmp(key, "cpu_sender") == 0) {
-		ok = parse_number(value, INT32_MAX, &n);
-		state->cpu_sender = (int)n;
-	} else if (strcmp(key, "cpu_receiver") == 0) {
-		ok = parse_number(value, INT32_MAX, &n);
-		state->cpu_receiver = (int)n;
-	} else if (strcmp(key, "max_frames") == 0) {
-		ok = parse_number(value, UINT32_MAX, &n);
-		state->max_frames = (uint32_t)n;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (strcmp(key, numbers[i]) == 0)
+			return parse_number(key, value, state);
 	}
-	return ok;
+	return true;
+}
+
+/* Every index leads to an end, every place is a namespace. */
+static bool consistent(const struct ovl_lab *lab)
+{
+	bool good = lab->topology[0] && lab->n_ends && lab->iface_end < lab->n_ends;
+
+	for (uint32_t i = 0; good && i < lab->n_ends; i++) {
+		const struct ovl_lab_end *e = &lab->ends[i];
+
+		good = e->server < lab->n_ends &&
+		       (e->place == OVL_LAB_NOWHERE ? !*e->netns
+						    : e->place < lab->n_ends && *e->netns);
+	}
+	for (int i = 0; good && i < OVL_LAB_LOADS; i++)
+		good = !lab->load[i].used ||
+		       (lab->load[i].from < lab->n_ends && lab->load[i].to < lab->n_ends);
+	return good;
 }
 
 bool ovl_labfile_parse(char *text, struct ovl_labfile *state)
@@ -177,7 +278,7 @@ bool ovl_labfile_parse(char *text, struct ovl_labfile *state)
 		if (!parse_pair(line, value, state))
 			return false;
 	}
-	return state->topology[0] && state->n_netns > 0;
+	return consistent(&state->lab);
 }
 
 static int write_file(const char *path, const char *text)
@@ -198,8 +299,8 @@ int ovl_labfile_write(const struct ovl_labfile *state, struct ovl_err *err)
 	struct ovl_buf text = {0};
 	int rc;
 
-	path_of(path, state->topology);
-	temp_path_of(temp, state->topology);
+	path_of(path, state->lab.topology);
+	temp_path_of(temp, state->lab.topology);
 	ovl_labfile_format(state, &text);
 	rc = text.failed ? -ENOMEM : write_file(temp, ovl_buf_str(&text));
 	ovl_buf_fini(&text);
@@ -227,11 +328,10 @@ int ovl_labfile_read(const char *topology, struct ovl_labfile *state, struct ovl
 	if (n < 0)
 		return fail(err, -EIO, "read", path);
 	text[n] = '\0';
-	if (!ovl_labfile_parse(text, state) || strcmp(state->topology, topology) != 0)
+	if (!ovl_labfile_parse(text, state) || strcmp(state->lab.topology, topology) != 0)
 		return ovl_err_set(err, OVL_EXIT_FAILED, -EBADMSG,
-				   "cannot understand %s: it is damaged; remove the namespaces "
-				   "that begin with " OVL_LAB_PREFIX "%s with `ip netns del`, then "
-				   "this file",
+				   "cannot understand %s: it is damaged; `ovltrace lab down %s` "
+				   "removes the lab all the same",
 				   path, topology);
 	return 0;
 }

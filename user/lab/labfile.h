@@ -13,14 +13,11 @@
 #include "lab/lab.h"
 
 struct ovl_labfile {
-	char topology[32];
-	bool complete; /* false: still being made, or its `up` did not live to the end */
+	struct ovl_lab lab; /* without handles */
+	bool complete;	    /* false: still being made, or its `up` did not live to the end */
 	enum ovl_lab_offloads offloads;
-	char tunnel[16];
-	int cpu_sender, cpu_receiver;
-	uint32_t max_frames;
-	uint32_t n_netns;
-	char netns[OVL_LAB_ENDS_MAX][64];
+	char by[64];	    /* who made it: user, process, terminal */
+	uint64_t at_unix_s; /* when */
 };
 
 /** The names of the labs that have a state file. */
@@ -35,7 +32,14 @@ struct ovl_labfile_names {
  */
 int ovl_labfile_lock(struct ovl_err *err);
 void ovl_labfile_unlock(int lock);
-/** Write the file of state->topology, atomically. */
+/**
+ * Mark that the daemons of a lab carry in their environment: its name and this state directory, so
+ * that a lab under another /run is never met. 0 or -errno with *err.
+ */
+int ovl_labfile_mark(const char *topology, char mark[64], struct ovl_err *err);
+/** Fill in who and when: this process, now. */
+void ovl_labfile_sign(struct ovl_labfile *state);
+/** Write the file of state->lab.topology, atomically. */
 int ovl_labfile_write(const struct ovl_labfile *state, struct ovl_err *err);
 /** -ENOENT with err untouched if there is no such file; -EBADMSG if it cannot be understood. */
 int ovl_labfile_read(const char *topology, struct ovl_labfile *state, struct ovl_err *err);

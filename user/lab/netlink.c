@@ -5,6 +5,7 @@
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/netlink.h>
+#include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
@@ -109,19 +110,25 @@ static struct nlmsghdr *start(char *buf, uint16_t type, uint16_t flags)
 	return h;
 }
 
-bool ovl_netlink_parse_ip4(const char *text, uint32_t *addr_be, uint8_t *len)
+bool ovl_netlink_parse_ip(const char *text, struct ovl_netlink_ip *ip)
 {
-	char ip[INET_ADDRSTRLEN];
+	char addr[INET6_ADDRSTRLEN];
 	const char *slash = strchr(text, '/');
 	size_t n = slash ? (size_t)(slash - text) : strlen(text);
-	unsigned long long bits = 32;
+	unsigned long long bits;
 
-	if (n >= sizeof(ip) || (slash && !ovl_str_u64(slash + 1, 0, 32, &bits)))
+	memset(ip, 0, sizeof(*ip));
+	if (n >= sizeof(addr))
 		return false;
-	memcpy(ip, text, n);
-	ip[n] = '\0';
-	*len = (uint8_t)bits;
-	return inet_pton(AF_INET, ip, addr_be) == 1;
+	memcpy(addr, text, n);
+	addr[n] = '\0';
+	ip->family = memchr(addr, ':', n) ? AF_INET6 : AF_INET;
+	ip->n = ip->family == AF_INET6 ? 16 : 4;
+	bits = ip->n * 8u;
+	if (slash && !ovl_str_u64(slash + 1, 0, bits, &bits))
+		return false;
+	ip->len = (uint8_t)bits;
+	return inet_pton(ip->family, addr, ip->bytes) == 1;
 }
 
 bool ovl_netlink_parse_mac(const char *text, uint8_t mac[6])
@@ -132,13 +139,12 @@ bool ovl_netlink_parse_mac(const char *text, uint8_t mac[6])
 		      &mac[3], &mac[4], &mac[5], &end) == 6;
 }
 
-static void put_ip4(struct nlmsghdr *h, uint16_t type, const char *text)
+static void put_ip(struct nlmsghdr *h, uint16_t type, const char *text)
 {
-	uint32_t addr = 0;
-	uint8_t len;
+	struct ovl_netlink_ip ip;
 
-	ovl_netlink_parse_ip4(text, &addr, &len);
-	mnl_attr_put_u32(h, type, addr);
+	if (ovl_netlink_parse_ip(text, &ip))
+		mnl_attr_put(h, type, ip.n, ip.bytes);
 }
 
 static void put_mac(struct nlmsghdr *h, uint16_t type, const char *text)
@@ -164,7 +170,7 @@ static void put_veth(struct nlmsghdr *h, const struct ovl_netlink_dev *dev)
 static void put_vxlan(struct nlmsghdr *h, const struct ovl_netlink_dev *dev)
 {
 	mnl_attr_put_u32(h, IFLA_VXLAN_ID, dev->vni);
-	put_ip4(h, IFLA_VXLAN_LOCAL, dev->local);
+	put_ip(h, strchr(dev->local, ':') ? IFLA_VXLAN_LOCAL6 : IFLA_VXLAN_LOCAL, dev->local);
 	mnl_attr_put_u16(h, IFLA_VXLAN_PORT, htons(dev->port));
 	mnl_attr_put_u8(h, IFLA_VXLAN_LEARNING, 0);
 	if (dev->lower)
@@ -179,7 +185,7 @@ int ovl_netlink_dev_add(struct ovl_netlink *nl, const struct ovl_netlink_dev *de
 
 	mnl_nlmsg_put_extra_header(h, sizeof(struct ifinfomsg));
 	mnl_attr_put_strz(h, IFLA_IFNAME, dev->name);
-	if (dev->mac)
+	if (dev->mac && *dev->mac)
 		put_mac(h, IFLA_ADDRESS, dev->mac);
 	if (dev->mtu)
 		mnl_attr_put_u32(h, IFLA_MTU, dev->mtu);
@@ -188,7 +194,7 @@ int ovl_netlink_dev_add(struct ovl_netlink *nl, const struct ovl_netlink_dev *de
 	data = mnl_attr_nest_start(h, IFLA_INFO_DATA);
 	if (dev->peer_name)
 		put_veth(h, dev);
-	if (dev->local)
+	if (dev->local && *dev->local)
 		put_vxlan(h, dev);
 	mnl_attr_nest_end(h, data);
 	mnl_attr_nest_end(h, info);
@@ -207,15 +213,26 @@ int ovl_netlink_dev_up(struct ovl_netlink *nl, uint32_t ifindex)
 	return talk(nl, h);
 }
 
-int ovl_netlink_dev_master(struct ovl_netlink *nl, uint32_t ifindex, uint32_t master)
+/* Change one number of a device. */
+static int dev_set(struct ovl_netlink *nl, uint32_t ifindex, uint16_t type, uint32_t value)
 {
 	_Alignas(struct nlmsghdr) char buf[MSG_BYTES];
 	struct nlmsghdr *h = start(buf, RTM_NEWLINK, 0);
 	struct ifinfomsg *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
 
 	m->ifi_index = (int)ifindex;
-	mnl_attr_put_u32(h, IFLA_MASTER, master);
+	mnl_attr_put_u32(h, type, value);
 	return talk(nl, h);
+}
+
+int ovl_netlink_dev_master(struct ovl_netlink *nl, uint32_t ifindex, uint32_t master)
+{
+	return dev_set(nl, ifindex, IFLA_MASTER, master);
+}
+
+int ovl_netlink_dev_mtu(struct ovl_netlink *nl, uint32_t ifindex, uint32_t mtu)
+{
+	return dev_set(nl, ifindex, IFLA_MTU, mtu);
 }
 
 int ovl_netlink_addr_add(struct ovl_netlink *nl, uint32_t ifindex, const char *addr)
@@ -223,19 +240,22 @@ int ovl_netlink_addr_add(struct ovl_netlink *nl, uint32_t ifindex, const char *a
 	_Alignas(struct nlmsghdr) char buf[MSG_BYTES];
 	struct nlmsghdr *h = start(buf, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL);
 	struct ifaddrmsg *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
-	uint32_t ip, broadcast;
-	uint8_t len;
+	struct ovl_netlink_ip ip;
+	uint32_t ip4;
 
-	if (!ovl_netlink_parse_ip4(addr, &ip, &len))
+	if (!ovl_netlink_parse_ip(addr, &ip))
 		return fail(nl, -EINVAL, addr);
-	m->ifa_family = AF_INET;
-	m->ifa_prefixlen = len;
+	m->ifa_family = ip.family;
+	m->ifa_prefixlen = ip.len;
 	m->ifa_index = ifindex;
-	mnl_attr_put_u32(h, IFA_LOCAL, ip);
-	mnl_attr_put_u32(h, IFA_ADDRESS, ip);
-	if (len < 31) {
-		broadcast = ip | htonl(len ? UINT32_MAX >> len : UINT32_MAX);
-		mnl_attr_put_u32(h, IFA_BROADCAST, broadcast);
+	if (ip.family == AF_INET6)
+		m->ifa_flags = IFA_F_NODAD; /* usable at once */
+	mnl_attr_put(h, IFA_LOCAL, ip.n, ip.bytes);
+	mnl_attr_put(h, IFA_ADDRESS, ip.n, ip.bytes);
+	if (ip.family == AF_INET && ip.len < 31) {
+		memcpy(&ip4, ip.bytes, sizeof(ip4));
+		ip4 |= htonl(ip.len ? UINT32_MAX >> ip.len : UINT32_MAX);
+		mnl_attr_put_u32(h, IFA_BROADCAST, ip4);
 	}
 	return talk(nl, h);
 }
@@ -245,22 +265,21 @@ int ovl_netlink_route_add(struct ovl_netlink *nl, const struct ovl_netlink_route
 	_Alignas(struct nlmsghdr) char buf[MSG_BYTES];
 	struct nlmsghdr *h = start(buf, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
 	struct rtmsg *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
-	uint32_t dst = 0;
-	uint8_t len = 0;
+	struct ovl_netlink_ip ip;
 
-	if (route->dst && !ovl_netlink_parse_ip4(route->dst, &dst, &len))
+	if (!ovl_netlink_parse_ip(*route->dst ? route->dst : route->via, &ip))
 		return fail(nl, -EINVAL, route->dst);
-	m->rtm_family = AF_INET;
-	m->rtm_dst_len = len;
+	m->rtm_family = ip.family;
+	m->rtm_dst_len = *route->dst ? ip.len : 0;
 	m->rtm_table = RT_TABLE_MAIN;
 	m->rtm_protocol = RTPROT_BOOT;
-	m->rtm_scope = route->via ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
+	m->rtm_scope = *route->via || ip.family == AF_INET6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
 	m->rtm_type = RTN_UNICAST;
 	m->rtm_flags = route->onlink ? RTNH_F_ONLINK : 0;
-	if (route->dst)
-		mnl_attr_put_u32(h, RTA_DST, dst);
-	if (route->via)
-		put_ip4(h, RTA_GATEWAY, route->via);
+	if (*route->dst)
+		mnl_attr_put(h, RTA_DST, ip.n, ip.bytes);
+	if (*route->via)
+		put_ip(h, RTA_GATEWAY, route->via);
 	mnl_attr_put_u32(h, RTA_OIF, route->ifindex);
 	if (route->cwnd_segs) {
 		struct nlattr *metrics = mnl_attr_nest_start(h, RTA_METRICS);
@@ -279,7 +298,7 @@ static int ndmsg_add(struct ovl_netlink *nl, const struct ndmsg *nd, const char 
 	struct nlmsghdr *h = start(buf, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE);
 
 	memcpy(mnl_nlmsg_put_extra_header(h, sizeof(*nd)), nd, sizeof(*nd));
-	put_ip4(h, NDA_DST, addr);
+	put_ip(h, NDA_DST, addr);
 	put_mac(h, NDA_LLADDR, mac);
 	return talk(nl, h);
 }
@@ -288,7 +307,7 @@ int ovl_netlink_neigh_add(struct ovl_netlink *nl, uint32_t ifindex, const char *
 			  const char *mac)
 {
 	const struct ndmsg nd = {
-		.ndm_family = AF_INET,
+		.ndm_family = strchr(addr, ':') ? AF_INET6 : AF_INET,
 		.ndm_ifindex = (int)ifindex,
 		.ndm_state = NUD_PERMANENT,
 	};
@@ -307,4 +326,33 @@ int ovl_netlink_fdb_add(struct ovl_netlink *nl, uint32_t ifindex, const char *ma
 	};
 
 	return ndmsg_add(nl, &nd, remote, mac);
+}
+
+int ovl_netlink_tbf_add(struct ovl_netlink *nl, uint32_t ifindex, uint64_t rate_bps)
+{
+	_Alignas(struct nlmsghdr) char buf[MSG_BYTES];
+	struct nlmsghdr *h = start(buf, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL);
+	struct tcmsg *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
+	const uint64_t rate = rate_bps / 8; /* bytes a second, as are the sizes below */
+	/* at least one full TSO packet in a burst, or the qdisc segments what TCP sends */
+	const uint32_t burst = rate / 250 > 70000 ? (uint32_t)(rate / 250) : 70000;
+	const uint64_t queue = rate / 20 > 4ull * burst ? rate / 20 : 4ull * burst;
+	struct tc_tbf_qopt opt = {
+		.rate = {.rate = rate > UINT32_MAX ? UINT32_MAX : (uint32_t)rate,
+			 .linklayer = TC_LINKLAYER_ETHERNET},
+		.limit = queue > UINT32_MAX ? UINT32_MAX : (uint32_t)queue,
+	};
+	struct nlattr *options;
+
+	m->tcm_family = AF_UNSPEC;
+	m->tcm_ifindex = (int)ifindex;
+	m->tcm_parent = TC_H_ROOT;
+	mnl_attr_put_strz(h, TCA_KIND, "tbf");
+	options = mnl_attr_nest_start(h, TCA_OPTIONS);
+	mnl_attr_put(h, TCA_TBF_PARMS, sizeof(opt), &opt);
+	mnl_attr_put_u32(h, TCA_TBF_BURST, burst);
+	if (rate > UINT32_MAX)
+		mnl_attr_put_u64(h, TCA_TBF_RATE64, rate);
+	mnl_attr_nest_end(h, options);
+	return talk(nl, h);
 }

@@ -17,7 +17,7 @@ struct ovl_netlink {
 struct ovl_netlink_dev {
 	const char *kind; /* "veth", "bridge", "vxlan" */
 	const char *name;
-	const char *mac; /* "02:…", or NULL */
+	const char *mac; /* "02:…", or "" */
 	uint32_t mtu;
 	/* veth: the other end, made in another namespace */
 	const char *peer_name;
@@ -25,12 +25,12 @@ struct ovl_netlink_dev {
 	/* vxlan */
 	uint32_t vni, lower; /* lower: ifindex of the device below, 0: routed */
 	uint16_t port;
-	const char *local; /* address of this VTEP */
+	const char *local; /* address of this VTEP; "": no vxlan */
 };
 
 struct ovl_netlink_route {
-	const char *dst; /* "10.244.2.0/24", NULL: default */
-	const char *via; /* NULL: on the link */
+	const char *dst; /* "10.244.2.0/24", "": default, of the family of via */
+	const char *via; /* "": on the link */
 	uint32_t ifindex;
 	bool onlink;
 	uint32_t cwnd_segs; /* locked congestion window (RTAX_CWND), 0: none */
@@ -43,6 +43,7 @@ void ovl_netlink_close(struct ovl_netlink *nl);
 /* Each returns 0 or -errno with nl->why filled. */
 int ovl_netlink_dev_add(struct ovl_netlink *nl, const struct ovl_netlink_dev *dev);
 int ovl_netlink_dev_up(struct ovl_netlink *nl, uint32_t ifindex);
+int ovl_netlink_dev_mtu(struct ovl_netlink *nl, uint32_t ifindex, uint32_t mtu);
 /** Make a device a port of a bridge. */
 int ovl_netlink_dev_master(struct ovl_netlink *nl, uint32_t ifindex, uint32_t master);
 /** Add an address, "192.168.77.1/24". */
@@ -55,8 +56,18 @@ int ovl_netlink_neigh_add(struct ovl_netlink *nl, uint32_t ifindex, const char *
 int ovl_netlink_fdb_add(struct ovl_netlink *nl, uint32_t ifindex, const char *mac,
 			const char *remote);
 
-/** Parse "a.b.c.d" or "a.b.c.d/len" into network order and a length (32 without one). Pure. */
-bool ovl_netlink_parse_ip4(const char *text, uint32_t *addr_be, uint8_t *len);
+/** Token bucket as the root qdisc: rate, and room for about 50 ms of it. */
+int ovl_netlink_tbf_add(struct ovl_netlink *nl, uint32_t ifindex, uint64_t rate_bps);
+
+/** An address of either family with a prefix length. */
+struct ovl_netlink_ip {
+	uint8_t family; /* AF_INET or AF_INET6 */
+	uint8_t len;	/* prefix length; the family's full one if the text has none */
+	uint8_t n;	/* bytes that count: 4 or 16 */
+	uint8_t bytes[16];
+};
+/** Parse "a.b.c.d", "x:…::y", each with or without "/len". Pure. */
+bool ovl_netlink_parse_ip(const char *text, struct ovl_netlink_ip *ip);
 /** Parse "02:00:00:00:00:01". Pure. */
 bool ovl_netlink_parse_mac(const char *text, uint8_t mac[6]);
 

@@ -10,17 +10,50 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "lab/netlink.h"
 
 #define PATIENCE_NS 3000000000ull
 #define STEP_MS	    100
 
-static int tcp_socket(int netns_fd)
+/* An address with room for either family. */
+struct addr {
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	};
+	socklen_t len;
+};
+
+static bool parse(const char *text, struct addr *a)
+{
+	struct ovl_netlink_ip ip;
+
+	memset(a, 0, sizeof(*a));
+	if (!ovl_netlink_parse_ip(text, &ip))
+		return false;
+	a->sa.sa_family = ip.family;
+	a->len = ip.family == AF_INET6 ? sizeof(a->in6) : sizeof(a->in);
+	if (ip.family == AF_INET6)
+		memcpy(&a->in6.sin6_addr, ip.bytes, ip.n);
+	else
+		memcpy(&a->in.sin_addr, ip.bytes, ip.n);
+	return true;
+}
+
+/* The port is at the same offset in both families. */
+static in_port_t *port_of(struct addr *a)
+{
+	return a->sa.sa_family == AF_INET6 ? &a->in6.sin6_port : &a->in.sin_port;
+}
+
+static int tcp_socket(int netns_fd, int family)
 {
 	int fd;
 
 	if (setns(netns_fd, CLONE_NEWNET) < 0)
 		return -errno;
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -37,32 +70,29 @@ static int wait_for(int fd, short events, uint64_t until_ns)
 	return n > 0 ? 0 : -ETIMEDOUT;
 }
 
-/* Open a listener on a port of the kernel's choice; its address goes to *sa. */
-static int listen_at(const struct ovl_lab_end *end, struct sockaddr_in *sa)
+/* Listen in a place; port 0 becomes the kernel's choice. */
+static int listen_at(int netns_fd, struct addr *a)
 {
-	socklen_t len = sizeof(*sa);
-	int fd = tcp_socket(end->netns_fd), rc;
+	int fd = tcp_socket(netns_fd, a->sa.sa_family), one = 1, rc;
 
 	if (fd < 0)
 		return fd;
-	memset(sa, 0, sizeof(*sa));
-	sa->sin_family = AF_INET;
-	if (inet_pton(AF_INET, end->addr, &sa->sin_addr) == 1 &&
-	    bind(fd, (struct sockaddr *)sa, sizeof(*sa)) == 0 && listen(fd, 1) == 0 &&
-	    getsockname(fd, (struct sockaddr *)sa, &len) == 0)
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, &a->sa, a->len) == 0 && listen(fd, 1) == 0 &&
+	    getsockname(fd, &a->sa, &a->len) == 0)
 		return fd;
-	rc = errno ? -errno : -EINVAL;
+	rc = -errno;
 	close(fd);
 	return rc;
 }
 
-static int connected(int client, int listener, const struct sockaddr_in *sa)
+static int connected(int client, int listener, const struct addr *to)
 {
 	uint64_t until_ns = ovl_clock_ns() + PATIENCE_NS;
 	socklen_t len = sizeof(int);
 	int rc, error = 0, server;
 
-	if (connect(client, (const struct sockaddr *)sa, sizeof(*sa)) < 0 && errno != EINPROGRESS)
+	if (connect(client, &to->sa, to->len) < 0 && errno != EINPROGRESS)
 		return -errno;
 	rc = wait_for(client, POLLOUT, until_ns);
 	if (!rc && getsockopt(client, SOL_SOCKET, SO_ERROR, &error, &len) == 0)
@@ -78,24 +108,38 @@ static int connected(int client, int listener, const struct sockaddr_in *sa)
 	return 0;
 }
 
-int ovl_reach_check(const struct ovl_lab_end *from, const struct ovl_lab_end *to,
-		    struct ovl_err *err)
+static int try(const struct ovl_lab *lab, uint8_t from, uint8_t to)
 {
-	int client = tcp_socket(from->netns_fd), listener, rc;
-	struct sockaddr_in sa;
+	const struct ovl_lab_end *far = &lab->ends[to], *server = &lab->ends[far->server];
+	struct addr bind_to, connect_to;
+	int client, listener, rc;
 
-	listener = listen_at(to, &sa);
-	rc = client < 0 ? client : listener;
+	if (!parse(server->addr, &bind_to) || !parse(far->addr, &connect_to))
+		return -EINVAL;
+	if (far->place == OVL_LAB_NOWHERE)
+		*port_of(&bind_to) = htons(OVL_LAB_SERVED_PORT);
+	listener = listen_at(server->netns_fd, &bind_to);
+	*port_of(&connect_to) = *port_of(&bind_to);
+	client = tcp_socket(lab->ends[from].netns_fd, connect_to.sa.sa_family);
+	rc = listener < 0 ? listener : client;
 	if (rc >= 0)
-		rc = connected(client, listener, &sa);
+		rc = connected(client, listener, &connect_to);
 	if (client >= 0)
 		close(client);
 	if (listener >= 0)
 		close(listener);
+	return rc;
+}
+
+int ovl_reach_check(const struct ovl_lab *lab, uint8_t from, uint8_t to, struct ovl_err *err)
+{
+	int rc = try(lab, from, to);
+
 	if (rc < 0)
 		return ovl_err_set(err, OVL_EXIT_FAILED, rc,
 				   "the lab was built but %s cannot reach %s (%s) over TCP: %s; "
 				   "a firewall on new network namespaces may be the cause",
-				   from->name, to->name, to->addr, strerror(-rc));
+				   lab->ends[from].name, lab->ends[to].name, lab->ends[to].addr,
+				   strerror(-rc));
 	return 0;
 }

@@ -12,7 +12,6 @@
  * connection would not be bound by its route (tried: 3200 instead of 20). -ETIMEDOUT and others
  * with err set.
  */
-int ovl_reach_check(const struct ovl_lab_end *from, const struct ovl_lab_end *to,
-		    struct ovl_err *err);
+int ovl_reach_check(const struct ovl_lab *lab, uint8_t from, uint8_t to, struct ovl_err *err);
 
 #endif

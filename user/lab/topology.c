@@ -2,22 +2,25 @@
 
 #include <string.h>
 
-#include "lab/lab.h"
-
-/* The one list of topologies: name, tables. */
-#define TOPOLOGIES(row) row("flannel-vxlan", ovl_topo_flannel_vxlan)
-
-#define NAME(name, topo)   name,
-#define TABLES(name, topo) &topo,
-
-static const char *const names[] = {TOPOLOGIES(NAME) NULL};
-static const struct ovl_topo *const topologies[] = {TOPOLOGIES(TABLES)};
+static const struct ovl_topo *const topologies[] = {
+	&ovl_topo_flannel_vxlan,
+	&ovl_topo_flannel_udp,
+	&ovl_topo_flannel_hostgw,
+	&ovl_topo_vxlan_mtu,
+	&ovl_topo_k8s,
+	&ovl_topo_docker_bridge,
+	&ovl_topo_docker_published,
+	&ovl_topo_docker_hostnet,
+	&ovl_topo_docker_sharedns,
+	&ovl_topo_veth,
+	&ovl_topo_host,
+};
 
 #define N_TOPOLOGIES (sizeof(topologies) / sizeof(topologies[0]))
 
-const char *const *ovl_lab_topologies(void)
+const struct ovl_topo *ovl_topo_at(uint32_t i)
 {
-	return names;
+	return i < N_TOPOLOGIES ? topologies[i] : NULL;
 }
 
 const struct ovl_topo *ovl_topo_find(const char *name)
@@ -29,23 +32,14 @@ const struct ovl_topo *ovl_topo_find(const char *name)
 	return NULL;
 }
 
-int ovl_topo_end(const struct ovl_topo *topo, const char *name)
-{
-	for (size_t i = 0; i < topo->n_ends; i++) {
-		if (strcmp(topo->ends[i].name, name) == 0)
-			return (int)i;
-	}
-	return -1;
-}
-
 void ovl_topo_names(struct ovl_buf *out)
 {
 	for (size_t i = 0; i < N_TOPOLOGIES; i++)
 		ovl_buf_printf(out, "%s%s", i ? ", " : "", topologies[i]->name);
 }
 
-void ovl_topo_end_names(const struct ovl_topo *topo, struct ovl_buf *out)
+void ovl_lab_topologies(struct ovl_buf *out)
 {
-	for (size_t i = 0; i < topo->n_ends; i++)
-		ovl_buf_printf(out, "%s%s", i ? ", " : "", topo->ends[i].name);
+	for (size_t i = 0; i < N_TOPOLOGIES; i++)
+		ovl_buf_printf(out, "  %-17s %s\n", topologies[i]->name, topologies[i]->about);
 }

@@ -1,86 +1,52 @@
 /*
- * What a topology is made of: tables, read by build.c. A new topology is one file with such tables
- * and a row in topology.c; nothing else knows any topology by name.
+ * The topologies: name, what it stands for, which options it knows, and the function that plans
+ * it. A new topology is one file and a row in topology.c; nothing else knows any by name.
  */
 #ifndef OVL_LAB_TOPOLOGY_H
 #define OVL_LAB_TOPOLOGY_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "lab/lab.h"
+#include "lab/plan.h"
 
-/** Device name that stands for the spec's tunnel name. */
-#define OVL_TOPO_TUNNEL "<tunnel>"
-
-/** One endpoint: a network namespace of its own. */
-struct ovl_topo_end {
-	const char *name;      /* "node1": also the suffix of the namespace's name in a lab */
-	const char *twin_name; /* "a-node": shown as twin:a-node */
-	const char *addr;      /* where it is reached from its peers */
-	char side;	       /* 'a' sender's host, 'b' receiver's host */
-	bool node;	       /* forwards; a pod does not */
+/** Options of `lab up` that a topology knows, as bits; what else is given is refused. */
+enum {
+	OVL_TOPO_MTU = 1,	   /* --mtu */
+	OVL_TOPO_UNDERLAY = 2,	   /* --offloads, --rate: it has links between hosts */
+	OVL_TOPO_OVERLAY_MTU = 4,  /* --overlay-mtu */
+	OVL_TOPO_VNI = 8,	   /* --vni, and a name for the tunnel */
+	OVL_TOPO_BATCH = 16,	   /* --batch */
+	OVL_TOPO_IPV6_INSIDE = 32, /* --ipv6 inside */
+	OVL_TOPO_IPV6_OUTSIDE = 64,
 };
 
-enum ovl_topo_kind { OVL_TOPO_VETH, OVL_TOPO_BRIDGE, OVL_TOPO_VXLAN };
-enum ovl_topo_mtu { OVL_TOPO_MTU_UNDERLAY, OVL_TOPO_MTU_OVERLAY };
-
-/** One device (a veth: both ends of it). Devices are made in the table's order. */
-struct ovl_topo_dev {
-	enum ovl_topo_kind kind;
-	enum ovl_topo_mtu mtu;
-	uint8_t end; /* index into the topology's ends */
-	const char *name;
-	const char *addr; /* "10.244.1.1/24", NULL: none */
-	const char *mac;  /* NULL: the kernel's choice */
-	/* veth: the other end; `master` is a bridge in the peer's namespace it becomes a port of */
-	uint8_t peer_end;
-	const char *peer_name, *peer_addr, *master;
-	bool underlay; /* this pair is the wire between hosts: the offload profile applies to it */
-	/* vxlan */
-	const char *local, *lower;
-};
-
-/** One far VTEP as flanneld enters it: neighbour addr → mac on dev, forwarding mac → remote. */
-struct ovl_topo_vtep {
-	uint8_t end;
-	const char *dev, *addr, *mac, *remote;
-};
-
-struct ovl_topo_route {
-	uint8_t end;
-	const char *dst; /* NULL: default */
-	const char *via; /* NULL: on the link */
-	const char *dev;
-	bool onlink;
-	bool bounded; /* leads to the other side: carries the bound on frames in flight */
-};
-
-/** A pair of ends that must reach each other over TCP once the topology is up. */
-struct ovl_topo_path {
-	uint8_t from, to;
+/** How many of a thing: least, default, most. 0, 0, 0: has none. */
+struct ovl_topo_range {
+	uint32_t min, normal, max;
 };
 
 struct ovl_topo {
-	const char *name;
-	const struct ovl_topo_end *ends;
-	const struct ovl_topo_dev *devs;
-	const struct ovl_topo_vtep *vteps;
-	const struct ovl_topo_route *routes;
-	const struct ovl_topo_path *paths;
-	size_t n_ends, n_devs, n_vteps, n_routes, n_paths;
+	const char *name, *about;
+	uint32_t options;
+	struct ovl_topo_range nodes, pods; /* pods: on each node, or containers in a network */
+	const char *tunnel;		   /* name of the tunnel device, NULL: none */
+	uint32_t encap_bytes; /* outer headers over IPv4 (IPv6: 20 more), 0: no tunnel */
+	uint16_t port;	      /* UDP port of the encapsulation */
+	/** Plan it; the spec is complete and checked. */
+	void (*plan)(struct ovl_plan *plan);
 };
 
-extern const struct ovl_topo ovl_topo_flannel_vxlan;
+extern const struct ovl_topo ovl_topo_host, ovl_topo_veth, ovl_topo_flannel_vxlan,
+	ovl_topo_flannel_udp, ovl_topo_flannel_hostgw, ovl_topo_vxlan_mtu, ovl_topo_docker_bridge,
+	ovl_topo_docker_published, ovl_topo_docker_hostnet, ovl_topo_docker_sharedns, ovl_topo_k8s;
 
 /** Topology by name, NULL if there is none. */
 const struct ovl_topo *ovl_topo_find(const char *name);
-/** Index of an end by name, -1 if there is none. */
-int ovl_topo_end(const struct ovl_topo *topo, const char *name);
+/** Topology by index, NULL past the last. */
+const struct ovl_topo *ovl_topo_at(uint32_t i);
 /** Append the names of all topologies, ", " between them. */
 void ovl_topo_names(struct ovl_buf *out);
-/** Append the names of a topology's ends, ", " between them. */
-void ovl_topo_end_names(const struct ovl_topo *topo, struct ovl_buf *out);
 
 #endif

@@ -39,25 +39,31 @@ static bool read_text(const char *path, char *out, size_t n)
 	return ok;
 }
 
-int ovl_tune_sysctls(bool node, struct ovl_err *err)
+int ovl_tune_sysctls(bool node, bool ip6, struct ovl_err *err)
 {
+	enum { ALL = 1, NODE = 2, IP4_ONLY = 4, IP6 = 8 };
 	static const struct {
 		const char *path, *text;
-		bool node_only, may_lack; /* may_lack: a kernel without IPv6 */
+		int where;
 	} rows[] = {
-		{"/proc/sys/net/ipv4/tcp_slow_start_after_idle", "0", false, false},
-		{"/proc/sys/net/ipv4/ip_forward", "1", true, false},
-		{"/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1", false, true},
+		{"/proc/sys/net/ipv4/tcp_slow_start_after_idle", "0", ALL},
+		{"/proc/sys/net/ipv4/ip_forward", "1", NODE},
+		{"/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1", IP4_ONLY},
+		{"/proc/sys/net/ipv6/conf/default/accept_dad", "0", IP6},
+		{"/proc/sys/net/ipv6/conf/default/dad_transmits", "0", IP6},
+		{"/proc/sys/net/ipv6/conf/default/accept_ra", "0", IP6},
+		{"/proc/sys/net/ipv6/conf/all/forwarding", "1", NODE | IP6},
 	};
+	int here = ALL | (node ? NODE : 0) | (ip6 ? IP6 : IP4_ONLY);
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int rc;
 
-		if (rows[i].node_only && !node)
+		if ((rows[i].where & here) != rows[i].where)
 			continue;
 		rc = write_at(AT_FDCWD, rows[i].path, rows[i].text);
-		if (rc == -ENOENT && rows[i].may_lack)
-			continue;
+		if (rc == -ENOENT && rows[i].where == IP4_ONLY)
+			continue; /* a kernel without IPv6 */
 		if (rc < 0)
 			return ovl_err_set(err, ovl_fault_exit(rc), rc,
 					   "cannot set %s to %s in the lab's namespace: %s%s",

@@ -27,6 +27,12 @@ struct ovl_load_path_spec {
 	int client_netns_fd; /* -1: the current one */
 	int server_netns_fd; /* in-process receiver's namespace; ignored with a remote peer */
 	char addr[64];	     /* numeric address (or host name with a remote peer) to connect to */
+	/*
+	 * Address the in-process receiver listens at, when another than addr leads there (a
+	 * Service, a published port); then the port is the asked or usual one and no other. "":
+	 * addr.
+	 */
+	char listen[64];
 };
 
 struct ovl_load_spec {

@@ -34,11 +34,28 @@ static uint32_t listener_rcvbuf(const struct ovl_load_spec *spec)
 	return bytes < FIRST_WINDOW_BYTES ? (uint32_t)bytes : 0;
 }
 
+/* Behind an address that is translated: where the packets will really arrive. */
+static int listen_behind(struct listen_job *job, int which)
+{
+	const struct ovl_load_spec *spec = job->spec;
+	struct ovl_addr addr;
+	int fd = ovl_addr_resolve(spec->path[which].listen, spec->port, false, &addr, &job->err);
+
+	if (!fd)
+		fd = ovl_sock_listen(&addr, listener_rcvbuf(spec), &job->err);
+	job->local->listen_fd[which] = fd < 0 ? -1 : fd;
+	return fd < 0 ? fd : 0;
+}
+
 /* Where the user did not ask for a port and the usual one is taken, any free one does. */
 static int listen_path(struct listen_job *job, int which)
 {
 	struct ovl_addr *addr = &job->clients[which].addr;
-	int fd = ovl_sock_listen(addr, listener_rcvbuf(job->spec), &job->err);
+	int fd;
+
+	if (*job->spec->path[which].listen)
+		return listen_behind(job, which);
+	fd = ovl_sock_listen(addr, listener_rcvbuf(job->spec), &job->err);
 
 	if (fd == -EADDRINUSE && job->any_port) {
 		int rc = ovl_addr_resolve(job->spec->path[which].addr, 0, false, addr, &job->err);

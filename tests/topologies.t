@@ -1,0 +1,227 @@
+#!/usr/bin/env bash
+# Every topology of `ovltrace lab`: up, a stock client moves data between its endpoints while the
+# lab's device is watched, down, nothing left. Options, Services, several labs, killed ones.
+# needs: root
+# timeout: 400
+# In a /run of its own: a lab's names are the machine's, and one that is up is not to be met or harmed.
+if [ "$(id -u)" = 0 ] && [ -z "${OVL_OWN_RUN-}" ]; then
+	export OVL_OWN_RUN=1
+	exec unshare --mount sh -c "mount -t tmpfs own-run /run && exec '$0'"
+fi
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+need_root
+need ip iperf3 ping python3 nft qperf
+[ -x "$OVLTRACE" ] || skip_all "$OVLTRACE is not built"
+
+lab() { "$OVLTRACE" lab "$@"; }
+left() {
+	ls /run/netns /run/ovltrace/lab 2>/dev/null | grep -v -e ':$' -e '^$'
+	# daemons of labs under this /run, by the mark they carry
+	grep -lz "^OVLTRACE_LAB=.*@$(stat -c '%d:%i' /run/ovltrace/lab 2>/dev/null |
+		awk -F: '{ printf "%x:%x", $1, $2 }')$" /proc/[0-9]*/environ 2>/dev/null
+}
+all_down() { lab down >/dev/null 2>&1; }
+at_exit all_down
+
+PROXY=$(scripts/docker-proxy 2>"$T/no-proxy") && export OVLTRACE_DOCKER_PROXY=$PROXY
+
+# serve TOPO END [PORT]: a stock iperf3 server there, listening when this returns
+serve() {
+	local port=${3-5201} i
+	start "$OVLTRACE" lab exec "$1" "$2" -- iperf3 -s -p "$port" >/dev/null 2>&1
+	for ((i = 0; i < 100; i++)); do
+		[ -n "$(lab exec "$1" "$2" -- ss -Hltn "sport = :$port")" ] && return
+		sleep 0.05
+	done
+}
+
+# goodput TOPO FROM ADDR SECONDS: bit/s that a stock iperf3 client reports of its receiver
+goodput() {
+	lab exec "$1" "$2" -- timeout 20 iperf3 -c "$3" -t "$4" -J >"$T/iperf3" 2>&1
+	json "$T/iperf3" 'int(d["end"]["sum_received"]["bits_per_second"])' 2>/dev/null
+}
+
+# traced TOPO FROM SERVER ADDR IFACE AT KINDS [OPTION…]: one topology, the whole way
+traced() {
+	local topo=$1 from=$2 server=$3 addr=$4 iface=$5 at=$6 kinds=$7 begin bits
+	shift 7
+	begin=$(date +%s%N)
+	run "$OVLTRACE" lab up "$topo" "$@"
+	is "$RC" 0 "$topo $*: up"
+	[ "$RC" = 0 ] || { printf '%s\n' "$ERR" | sed 's/^/# /'; return; }
+	like "$OUT" "look: .*--iface $iface.*enter: .*remove: +ovltrace lab down $topo" \
+		"$topo: says how to go on"
+	serve "$topo" "$server"
+	start "$OVLTRACE" --iface "$iface" --netns "ovl-$topo-$at" --for 3 --json="$T/json" >/dev/null 2>"$T/err"
+	sleep 0.5
+	bits=$(goodput "$topo" "$from" "$addr" 2)
+	wait "$STARTED"
+	is $? 0 "$topo: watched"
+	[ "${bits:-0}" -gt 10000000 ]
+	ok $? "$topo: iperf3 moves data from $from to $addr" "$bits bit/s, $(head -c 300 "$T/iperf3")"
+	is "$(json "$T/json" 'd["traffic"]["rx"]["bytes"] + d["traffic"]["tx"]["bytes"] > 1e6' 2>&1)" \
+		True "$topo: traffic is seen on $iface"
+	is "$(json "$T/json" "sorted(set('$kinds'.split()) - {x['kind'] for x in d['devices']})" 2>&1)" \
+		"[]" "$topo: devices of kinds $kinds are seen"
+	is "$(json "$T/json" 'd["verdict"]["limit"] not in ("no_traffic", "blocked")' 2>&1)" True \
+		"$topo: the verdict knows of it"
+	run "$OVLTRACE" lab down "$topo"
+	is "$RC" 0 "$topo: down"
+	is "$(left)" "" "$topo: nothing is left"
+	[ $((($(date +%s%N) - begin) / 1000000000)) -lt 10 ]
+	ok $? "$topo: all this took less than 10 s"
+	echo "# $topo $*: $((${bits:-0} / 1000000)) Mbit/s $from → $addr"
+}
+
+traced host node1 node1 127.0.0.1 lo node1 "loopback"
+traced veth node1 node2 192.168.77.2 eth0 node1 "veth"
+traced veth node1 node3 fd00:192:168:77::3 eth0 node1 "veth" --ipv6 outside --nodes 3
+traced flannel-vxlan pod1 pod2 10.244.2.2 flannel.1 node1 "vxlan veth bridge"
+traced flannel-vxlan pod1 pod3 fd00:10:244:3::2 flannel.1 node1 "vxlan veth bridge" \
+	--ipv6 both --nodes 3 --vni 77 --mtu 9000
+traced flannel-udp pod1 pod2 10.244.2.2 flannel0 node1 "tun veth bridge"
+traced flannel-udp pod1 pod2 10.244.2.2 flannel0 node1 "tun veth bridge" --batch
+traced flannel-hostgw pod1 pod2 10.244.2.2 cni0 node1 "bridge veth"
+traced vxlan-mtu vxlan1 vxlan2 10.77.0.2 vxlan0 node1 "vxlan veth" --mtu 9000 --overlay-mtu 1500
+traced docker-bridge c1 c2 172.17.0.3 docker0 node1 "bridge veth"
+traced docker-hostnet c1 node1 127.0.0.1 lo node1 "loopback"
+traced docker-sharedns c1 c2 127.0.0.1 lo c1 "loopback"
+traced k8s pod1 pod2 10.96.0.10 flannel.1 node1 "vxlan veth bridge"
+if [ -n "$PROXY" ]; then
+	traced docker-published node1 c1 127.0.0.1 docker0 node1 "bridge veth"
+else
+	skip "docker-published: $(tail -n 1 "$T/no-proxy")"
+	run env OVLTRACE_DOCKER_PROXY=/nowhere "$OVLTRACE" lab up docker-published
+	is "$RC:$(left)" "1:" "docker-published without docker-proxy: failed, nothing left"
+	one_sentence "docker-published without docker-proxy"
+fi
+
+# the MTUs asked for: whole, and in fragments outside
+for pair in "1500 9000 no" "8900 9000 no" "8900 1500 yes" "65000 65535 no"; do
+	read -r overlay underlay split <<<"$pair"
+	lab up vxlan-mtu --overlay-mtu "$overlay" --mtu "$underlay" >/dev/null
+	is "$(lab exec vxlan-mtu vxlan1 -- cat /sys/class/net/{vxlan0,eth0}/mtu | tr '\n' ' ')" \
+		"$overlay $underlay " "vxlan-mtu: overlay $overlay on underlay $underlay"
+	run lab exec vxlan-mtu vxlan1 -- ping -c 2 -i 0.1 -W 2 -M "do" -s $((overlay - 28)) 10.77.0.2
+	is "$RC" 0 "vxlan-mtu: a packet of $overlay bytes passes whole"
+	made=$(lab exec vxlan-mtu vxlan1 -- awk '$1 == "Ip:" { v = $18 } END { print (v > 0 ? "yes" : "no") }' \
+		/proc/net/snmp)
+	is "$made" "$split" "vxlan-mtu: outer fragments are made: $split"
+	lab down vxlan-mtu >/dev/null
+done
+
+# a rate is a rate
+lab up veth --rate 50M >/dev/null
+serve veth node2
+BITS=$(goodput veth node1 192.168.77.2 2)
+[ "${BITS:-0}" -gt 30000000 ] && [ "$BITS" -lt 55000000 ]
+ok $? "veth --rate 50M: iperf3 gets no more and not much less" "$BITS bit/s"
+lab down veth >/dev/null
+
+# Services, as kube-proxy makes them
+lab up k8s --nodes 3 --pods 1 >/dev/null
+for end in pod2 pod3; do serve k8s $end; done
+for from in pod1 node1; do
+	BITS=$(goodput k8s $from 10.96.0.10 1)
+	[ "${BITS:-0}" -gt 10000000 ]
+	ok $? "k8s: $from → service with one endpoint" "$BITS bit/s"
+done
+for end in pod2 pod3; do
+	start "$OVLTRACE" lab exec k8s $end -- qperf >/dev/null 2>&1
+	start "$OVLTRACE" lab exec k8s $end -- python3 -c "
+import socket
+s = socket.create_server(('', 5001))
+while True:
+    c = s.accept()[0]
+    c.send(b'$end')
+    c.close()"
+done
+sleep 0.5
+ANSWERS=$(lab exec k8s pod1 -- timeout 20 python3 -c "
+import socket
+seen = set()
+for i in range(60):
+    seen.add(socket.create_connection(('10.96.0.20', 5001), 5).recv(9).decode())
+print(*sorted(seen))")
+is "$ANSWERS" "pod2 pod3" "k8s: services with several endpoints: both are met"
+run lab exec k8s pod1 -- timeout 20 qperf -t 1 10.244.2.2 tcp_lat
+is "$RC" 0 "qperf pod1 → pod2 works"
+run lab exec k8s pod1 -- timeout 20 qperf -t 1 10.96.0.10 tcp_lat
+is "$RC" 1 "qperf through the Service fails: its second port is not in it"
+like "$OUT$ERR" "failed to receive port: timed out" "... in the seed's very words"
+like "$(lab exec k8s node1 -- nft list table ip flannel)" "masquerade" "k8s: SNAT rules are there"
+run "$OVLTRACE" lab exec k8s service -- true
+is "$RC" 2 "exec in an address: usage"
+one_sentence "exec in an address"
+like "$ERR" "10\.96\.0\.10.*pod2" "... which names a place instead"
+
+# several labs beside one another
+run "$OVLTRACE" lab up flannel-udp
+is "$RC" 0 "a second lab beside the first"
+run "$OVLTRACE" lab up flannel-udp
+is "$RC" 1 "a second one of the same: failed"
+one_sentence "a second one of the same"
+is "$(lab list | grep -c ' up since ')" 2 "list names both"
+DAEMON=$(pgrep -f '^ovl-relay relay .*10.244.2.0/24=192.168.77.2' | head -n 1)
+like "$(lab down flannel-udp)" "7 namespaces|4 namespaces, 2 daemons" "down of one of them"
+[ -n "$DAEMON" ] && ! kill -0 "$DAEMON" 2>/dev/null
+ok $? "its daemons are gone" "process $DAEMON"
+run lab exec k8s pod1 -- ping -c 1 -W 2 10.244.3.2
+is "$RC" 0 "the other one still works"
+lab down k8s >/dev/null
+is "$(left)" "" "nothing is left of either"
+
+# a daemon that died, a daemon that was started anew
+lab up flannel-udp >/dev/null
+DAEMON=$(pgrep -f '^ovl-relay relay .*10.244.2.0/24=192.168.77.2' | head -n 1)
+kill -9 "$DAEMON"
+run lab exec flannel-udp pod1 -- ping -c 1 -W 1 10.244.2.2
+is "$RC" 1 "without its daemon the udp backend carries nothing"
+start "$OVLTRACE" lab exec flannel-udp node1 -- "$OVLTRACE" relay flannel0 192.168.77.1 \
+	10.244.2.0/24=192.168.77.2
+sleep 0.5
+run lab exec flannel-udp pod1 -- ping -c 1 -W 2 10.244.2.2
+is "$RC" 0 "a relay started by hand takes its place"
+lab down flannel-udp >/dev/null
+is "$(left)" "" "down after that leaves nothing"
+
+# killed at any moment, and then `down`
+cat >"$T/kill.py" <<'END'
+import os, random, subprocess, sys, time
+tool, topo = sys.argv[1:]
+quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+seen = {"nothing": 0, "half-made": 0, "up": 0}
+begin = time.time()
+subprocess.run([tool, "lab", "up", topo], **quiet)
+whole = time.time() - begin
+subprocess.run([tool, "lab", "down", topo], **quiet)
+here = os.stat("/run/ovltrace/lab")
+mark = b"OVLTRACE_LAB=%s@%x:%x" % (topo.encode(), here.st_dev, here.st_ino)
+for i in range(10):
+    up = subprocess.Popen([tool, "lab", "up", topo], **quiet)
+    time.sleep(random.uniform(0, whole))
+    up.kill()
+    up.wait()
+    listed = subprocess.run([tool, "lab", "list"], capture_output=True, text=True).stdout
+    state = "nothing" if not listed else "half-made" if "half-made" in listed else "up"
+    seen[state] += 1
+    code = subprocess.run([tool, "lab", "down", topo], **quiet).returncode
+    left = os.listdir("/run/netns") + os.listdir("/run/ovltrace/lab")
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if mark in open("/proc/%s/environ" % pid, "rb").read().split(b"\0"):
+                left.append("process " + pid)
+        except OSError:
+            pass
+    if left or (code == 0) != (state != "nothing"):
+        print("kill", i, state, "down", code, "left", left)
+        sys.exit(1)
+print(seen)
+END
+for topo in flannel-udp k8s docker-bridge; do
+	python3 "$T/kill.py" "$OVLTRACE" $topo >"$T/killed" 2>&1
+	ok $? "$topo: killed at 10 random moments, down leaves nothing" "$(cat "$T/killed")"
+	sed "s/^/# $topo: /" "$T/killed"
+done
+finish

@@ -1,0 +1,181 @@
+/* The commands around labs: lab, and relay, the daemon that one topology needs. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/run.h"
+#include "base/buf.h"
+#include "lab/lab.h"
+#include "lab/relay.h"
+
+#define RELAY_PORT	 8285 /* flannel's */
+#define RELAY_READY_FD	 3    /* as docker-proxy's */
+#define RELAY_ROUTES_MAX 64
+
+static int lab_offloads(const char *word, enum ovl_lab_offloads *out, struct ovl_err *err)
+{
+	static const char *const words[] = {[OVL_LAB_OFFLOADS_CLOUD] = "cloud",
+					    [OVL_LAB_OFFLOADS_ALL] = "all",
+					    [OVL_LAB_OFFLOADS_NOGSO] = "nogso"};
+
+	for (int i = 0; word && i < 3; i++) {
+		if (!strcmp(words[i], word)) {
+			*out = (enum ovl_lab_offloads)i;
+			return 0;
+		}
+	}
+	if (!word)
+		return 0;
+	return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "--offloads '%s': cloud, all or nogso",
+			   word);
+}
+
+/* A lab is not left half-made by ^C: making and removing one takes well under a second. */
+static void hold_signals(bool hold)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
+/* The commands that go on from here; of a device that every namespace has one, where. */
+static void say_up(const struct ovl_lab *lab, struct ovl_buf *b)
+{
+	const struct ovl_lab_pair *load = &lab->load[OVL_LAB_LOAD_OVERLAY];
+	const bool common = !strcmp(lab->iface, "lo") || !strcmp(lab->iface, "eth0");
+
+	ovl_buf_printf(b, "%s is up:", lab->topology);
+	for (uint32_t i = 0; i < lab->n_ends; i++)
+		ovl_buf_printf(b, "%s %s %s", i ? "," : "", lab->ends[i].name, lab->ends[i].addr);
+	ovl_buf_printf(b, "\nlook:   ovltrace --load iperf-like --iface %s", lab->iface);
+	if (common)
+		ovl_buf_printf(b, " --netns %s", lab->ends[lab->iface_end].netns);
+	ovl_buf_printf(b,
+		       "\nenter:  ovltrace lab exec %s %s -- CMD   (or ip netns exec %s CMD)\n"
+		       "remove: ovltrace lab down %s\n",
+		       lab->topology, lab->ends[load->from].name, lab->ends[load->from].netns,
+		       lab->topology);
+}
+
+static int lab_up(const struct ovl_options *o, struct ovl_err *err)
+{
+	struct ovl_lab_spec spec = {.topology = o->args[1],
+				    .ipv6 = o->ipv6,
+				    .underlay_mtu = o->mtu,
+				    .overlay_mtu = o->overlay_mtu,
+				    .nodes = o->nodes,
+				    .pods = o->pods,
+				    .vni = o->vni,
+				    .rate_bps = o->rate_bps,
+				    .batch = o->batch};
+	struct ovl_lab lab;
+	struct ovl_buf b = {0};
+	int rc = lab_offloads(o->offloads, &spec.offloads, err);
+
+	if (rc)
+		return rc;
+	hold_signals(true);
+	rc = ovl_lab_up(&spec, &lab, err);
+	hold_signals(false);
+	if (rc)
+		return rc;
+	say_up(&lab, &b);
+	ovl_lab_close(&lab);
+	if (!ovl_cmd_print(&b, err))
+		return 0;
+	return ovl_err_set(err, OVL_EXIT_FAILED, -EIO,
+			   "lab %s is up, but saying so on stdout failed", o->args[1]);
+}
+
+int ovl_cmd_lab(const struct ovl_options *o, struct ovl_err *err)
+{
+	const char *verb = o->n_args ? o->args[0] : "";
+	struct ovl_buf b = {0};
+	int rc;
+
+	if (!strcmp(verb, "up") && o->n_args == 2)
+		return lab_up(o, err);
+	if (!strcmp(verb, "exec") && o->n_args >= 4)
+		return ovl_lab_exec(o->args[1], o->args[2], o->args + 3, err);
+	if (!strcmp(verb, "down") && o->n_args <= 2) {
+		hold_signals(true);
+		rc = ovl_lab_down(o->n_args == 2 ? o->args[1] : NULL, &b, err);
+		hold_signals(false);
+	} else if (!strcmp(verb, "list") && o->n_args == 1) {
+		rc = ovl_lab_list(&b, err);
+	} else {
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"lab wants: up TOPO | down [TOPO] | list | exec TOPO END -- CMD…; see "
+			"ovltrace lab --help");
+	}
+	if (b.n && ovl_cmd_print(&b, rc ? NULL : err) && !rc)
+		rc = -EIO;
+	ovl_buf_fini(&b);
+	return rc;
+}
+
+/* SUBNET=REMOTE, cut in two in place. */
+static int relay_routes(const struct ovl_options *o, struct ovl_relay_route *routes, size_t *n,
+			struct ovl_err *err)
+{
+	for (int i = 2; i < o->n_args; i++) {
+		char *equals = strchr(o->args[i], '=');
+
+		if (!equals || equals == o->args[i] || !equals[1] || *n == RELAY_ROUTES_MAX)
+			return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+					   "relay: '%s' is no SUBNET=REMOTE, such as "
+					   "10.244.2.0/24=192.168.77.2 (at most %d of them)",
+					   o->args[i], RELAY_ROUTES_MAX);
+		*equals = '\0';
+		routes[(*n)++] = (struct ovl_relay_route){o->args[i], equals + 1};
+	}
+	return 0;
+}
+
+/* Descriptor 3, if whoever started us left a pipe there to hear of our start. */
+static int ready_fd(void)
+{
+	struct stat st;
+
+	return fstat(RELAY_READY_FD, &st) == 0 && S_ISFIFO(st.st_mode) ? RELAY_READY_FD : -1;
+}
+
+int ovl_cmd_relay(const struct ovl_options *o, struct ovl_err *err)
+{
+	struct ovl_relay_route routes[RELAY_ROUTES_MAX];
+	struct ovl_relay_spec spec = {.routes = routes,
+				      .batch = o->batch,
+				      .port = o->port ? o->port : RELAY_PORT,
+				      .ready_fd = ready_fd(),
+				      .cpu = -1};
+	int rc;
+
+	if (o->n_args < 3)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "relay wants: TUN LOCAL SUBNET=REMOTE…, such as relay flannel0 "
+				   "192.168.77.1 10.244.2.0/24=192.168.77.2");
+	spec.tun = o->args[0];
+	spec.local = o->args[1];
+	rc = relay_routes(o, routes, &spec.n_routes, err);
+	if (rc)
+		return rc;
+	prctl(PR_SET_NAME, "ovl-relay");
+	ovl_signals_early();
+	spec.stop_fd = ovl_signals_open();
+	if (spec.stop_fd < 0)
+		return ovl_err_set(err, OVL_EXIT_FAILED, spec.stop_fd,
+				   "cannot watch for signals: %s", strerror(-spec.stop_fd));
+	rc = ovl_relay_run(&spec, err);
+	close(spec.stop_fd);
+	return rc;
+}
