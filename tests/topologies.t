@@ -16,7 +16,7 @@ need ip iperf3 ping python3 nft qperf
 
 lab() { "$OVLTRACE" lab "$@"; }
 left() {
-	ls /run/netns /run/ovltrace/lab 2>/dev/null | grep -v -e ':$' -e '^$'
+	find /run/netns /run/ovltrace/lab -mindepth 1 -maxdepth 1 2>/dev/null
 	# daemons of labs under this /run, by the mark they carry
 	grep -lz "^OVLTRACE_LAB=.*@$(stat -c '%d:%i' /run/ovltrace/lab 2>/dev/null |
 		awk -F: '{ printf "%x:%x", $1, $2 }')$" /proc/[0-9]*/environ 2>/dev/null
@@ -105,8 +105,8 @@ for pair in "1500 9000 no" "8900 9000 no" "8900 1500 yes" "65000 65535 no"; do
 		"$overlay $underlay " "vxlan-mtu: overlay $overlay on underlay $underlay"
 	run lab exec vxlan-mtu vxlan1 -- ping -c 2 -i 0.1 -W 2 -M "do" -s $((overlay - 28)) 10.77.0.2
 	is "$RC" 0 "vxlan-mtu: a packet of $overlay bytes passes whole"
-	made=$(lab exec vxlan-mtu vxlan1 -- awk '$1 == "Ip:" { v = $18 } END { print (v > 0 ? "yes" : "no") }' \
-		/proc/net/snmp)
+	made=$(lab exec vxlan-mtu vxlan1 -- cat /proc/net/snmp |
+		awk '$1 == "Ip:" { v = $18 } END { print (v > 0 ? "yes" : "no") }')
 	is "$made" "$split" "vxlan-mtu: outer fragments are made: $split"
 	lab down vxlan-mtu >/dev/null
 done

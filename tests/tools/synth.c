@@ -63,6 +63,7 @@ static void add_path(struct ovl_facts *f)
 		COPY(link->kind, links[i].kind);
 		link->mtu = links[i].mtu;
 		link->lower = links[i].lower;
+		link->master = -1;
 		link->up = true;
 		add_features(link);
 	}

@@ -89,7 +89,7 @@ static bool private_netns(struct ovl_facts *facts, int *ns_fd)
 	ns->inode = st.st_ino;
 	ovl_str_copy(ns->name, sizeof(ns->name), "test");
 	link->ifindex = 1;
-	link->lower = -1;
+	link->lower = link->master = -1;
 	ovl_str_copy(link->name, sizeof(link->name), "lo");
 	return true;
 }

@@ -167,6 +167,14 @@ static void test_hostile(void)
 		{"{\"ovltrace_recording\":1,\"facts\":{\"links\":[{\"name\":\"x\"}]}}\n",
 		 "namespace 0 of 0"},
 		{"{\"ovltrace_recording\":1,\"facts\":{\"links\":[7]}}\n", "not an object"},
+		{"{\"ovltrace_recording\":1,\"facts\":{\"ns\":[{\"name\":\"n\"}],\"links\":"
+		 "[{\"name\":\"p\",\"lower\":1}]}}\n",
+		 "link 'p' names link 1 of 1"},
+		{"{\"ovltrace_recording\":1,\"facts\":{\"ns\":[{\"name\":\"n\"}],\"links\":"
+		 "[{\"name\":\"p\",\"master\":1}]}}\n",
+		 "link 'p' is a port of link 1 of 1"},
+		{"{\"ovltrace_recording\":1,\"facts\":{\"links\":[{\"master\":-2}]}}\n",
+		 "\"master\" of a link is out of range"},
 		{"{\"ovltrace_recording\":1,\"facts\":{\"vxlan\":[]}}\n", "not an object"},
 		{"{\"ovltrace_recording\":1,\"facts\":{\"arch\":7}}\n", "not a string"},
 		{"{\"ovltrace_recording\":1,\"facts\":[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]}\n",
@@ -261,6 +269,27 @@ static void test_tolerance(void)
 	ovl_replay_close(r);
 	ovl_facts_fini(&facts);
 	ovl_sample_fini(&s);
+}
+
+/* A recording of before `master`: its devices are ports of nothing that is known. */
+static void test_older(void)
+{
+	static const char text[] =
+		"{\"ovltrace_recording\":1,\"facts\":{\"ns\":[{\"name\":\"n\"}],\"iface\":0,"
+		"\"links\":[{\"name\":\"br0\",\"kind\":\"bridge\"},{\"name\":\"p\"},"
+		"{\"name\":\"q\",\"master\":0}]}}\n";
+	struct ovl_err err = OVL_ERR_INIT;
+	struct ovl_facts facts;
+	struct ovl_replay *r;
+
+	save(in_dir("older"), text, strlen(text));
+	r = ovl_replay_open(in_dir("older"), &facts, &err);
+	ok(r && facts.links.n == 3, "links without a master: %s", err.text);
+	is_int(r ? facts.links.v[1].master : 0, -1, "have none");
+	is_int(r ? facts.links.v[2].master : -1, 0, "one with a master keeps it");
+	ovl_replay_close(r);
+	if (r)
+		ovl_facts_fini(&facts);
 }
 
 static void test_open_errors(void)
@@ -388,6 +417,7 @@ int main(void)
 	test_hostile();
 	test_floods();
 	test_tolerance();
+	test_older();
 	test_open_errors();
 	test_killed();
 	test_disk_full();

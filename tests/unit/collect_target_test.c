@@ -109,6 +109,13 @@ static const char *lower_name(const struct ovl_facts *f, int link)
 	return lower < 0 ? "none" : f->links.v[lower].name;
 }
 
+static const char *master_name(const struct ovl_facts *f, int link)
+{
+	int master = link < 0 ? -1 : f->links.v[link].master;
+
+	return master < 0 ? "none" : f->links.v[master].name;
+}
+
 static void check_node(const struct ovl_facts *f, const struct ovl_target *t)
 {
 	const char *node = name("tgt-%d-node", id);
@@ -134,6 +141,8 @@ static void check_node(const struct ovl_facts *f, const struct ovl_target *t)
 		ok(port >= 0 && eth >= 0 && f->links.v[port].lower == eth &&
 			   f->links.v[eth].lower == port,
 		   "pod %d: they are each other's peer", i);
+		is_str(master_name(f, port), "cni0", "pod %d: its port's bridge", i);
+		is_str(master_name(f, eth), "none", "pod %d: its device is no port", i);
 	}
 	ok(link_at(f, name("tgt-%d-far", id), "eth0") < 0,
 	   "the far end of the underlay is not part of this node");
@@ -210,6 +219,30 @@ static void test_many(void)
 	is_int(ovl_target_add_ns(&t, &f, "twin:a-node",
 				 ovl_netns_open(name("tgt-%d-pod1", id), &err), &err),
 	       0, "a twin finds room");
+	ovl_target_close(&t);
+	ovl_facts_fini(&f);
+}
+
+/* All ports of a bridge count, however many; without their pods where they are too many. */
+static void test_ports(void)
+{
+	struct ovl_facts f = {0};
+	struct ovl_target t;
+	struct ovl_err err = OVL_ERR_INIT;
+	int ports = 0, others = 0;
+
+	sh("(echo link add brp%d type bridge; for i in $(seq 70); do echo link add bp$i master "
+	   "brp%d type veth peer name bq$i; done) | ip -n tgt-%d-far -batch -",
+	   id, id, id);
+	is_int(ovl_target_find(name("brp%d", id), NULL, NULL, &f, &t, &err), 0,
+	       "a bridge with 70 ports: %s", err.text);
+	ovl_vec_each(link, &f.links) {
+		ports += link->master == f.iface;
+		others += link->name[1] == 'q';
+	}
+	is_int(ports, 70, "each port is there and knows its bridge");
+	is_int(others, 64, "64 of them are followed");
+	ok(strstr(t.said, "left out: 6"), "said: %s", t.said);
 	ovl_target_close(&t);
 	ovl_facts_fini(&f);
 }
@@ -299,6 +332,7 @@ static void test_current(void)
 	       "found in the current namespace");
 	is_str(t.said, "", "nothing to say");
 	ok(f.iface >= 0 && !strcmp(ovl_facts_iface(&f)->name, "lo"), "lo it is");
+	is_str(f.iface >= 0 ? ovl_facts_iface(&f)->kind : "", "loopback", "its kind");
 	ok(!f.vxlan.valid, "no vxlan");
 	ok(strncmp(ovl_facts_ns(&f, 0), "net:[", 5) == 0 || *ovl_facts_ns(&f, 0), "named %s",
 	   ovl_facts_ns(&f, 0));
@@ -386,6 +420,7 @@ int main(void)
 	test_underlay("vxroute");
 	test_underlay("vxfdb");
 	test_many();
+	test_ports();
 	test_several();
 	test_bad_input();
 	test_process();

@@ -1,5 +1,5 @@
 /*
- * Two relays between two network namespaces: TCP, UDP and hostile datagrams through them, with batch
+ * Two relays between two network namespaces: TCP, UDP, hostile datagrams through them, with batch
  * on both, one or no side, and what happens when a device is missing, taken, down or deleted.
  * needs: root
  */

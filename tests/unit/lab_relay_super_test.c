@@ -1,5 +1,5 @@
 /*
- * TCP super-packets cut into segments and joined again: every byte and checksum of each segment, and
+ * TCP super-packets cut into segments and joined again: every byte and checksum of a segment, and
  * what must never be joined.
  */
 #include "lab/relay_super.h"

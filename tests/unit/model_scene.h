@@ -40,7 +40,7 @@ static inline void scene_facts(struct ovl_facts *f, bool load)
 	link = ovl_vec_push(&f->links);
 	ovl_str_copy(link->name, sizeof(link->name), "flannel.1");
 	ovl_str_copy(link->kind, sizeof(link->kind), "vxlan");
-	link->lower = -1;
+	link->lower = link->master = -1;
 	f->load.valid = f->load.has_underlay = load;
 	f->load.cpu_sender = 0;
 	f->load.cpu_receiver = 1;

@@ -126,6 +126,8 @@ static inline void rnd_facts(struct ovl_facts *f)
 		link->ns %= (uint32_t)f->ns.n;
 		if (link->lower >= (int)f->links.n)
 			link->lower = -1;
+		if (link->master >= (int)f->links.n)
+			link->master = -1;
 	}
 	if (f->iface >= (int)f->links.n)
 		f->iface = -1;

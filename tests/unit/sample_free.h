@@ -11,6 +11,7 @@ static inline void sample_free(struct ovl_facts *f, struct ovl_model *m)
 	ovl_vec_fini(&m->cpu.per_cpu);
 	ovl_vec_fini(&m->waterfall.terms);
 	ovl_vec_fini(&m->last.per_cpu);
+	ovl_vec_fini(&m->devices);
 	ovl_vec_fini(&m->drops);
 	ovl_vec_fini(&m->counters);
 }

@@ -22,7 +22,7 @@ static inline void sample_link(struct ovl_facts *f, uint32_t ns, const char *nam
 	copy_str(link->name, name);
 	copy_str(link->kind, kind);
 	link->mtu = mtu;
-	link->lower = -1;
+	link->lower = link->master = -1;
 	link->up = true;
 }
 

@@ -66,8 +66,8 @@ static ovl_json parse(struct ovl_buf *b)
 }
 
 #define MODEL_KEYS \
-	"duration_ns interval_ns load traffic verdict waterfall cpu paths copies segmentation " \
-	"latency drops counters flows findings self"
+	"duration_ns interval_ns load traffic devices verdict waterfall cpu paths copies " \
+	"segmentation latency drops counters flows findings self"
 
 /** Members by group, to their leaves. */
 static const char *const about_members[] = {
@@ -335,6 +335,60 @@ static void test_unknown(void)
 	ovl_buf_fini(&b);
 }
 
+/** Every device, by name, with null for what is not there or not read. */
+static void test_devices(void)
+{
+	struct ovl_facts f;
+	struct ovl_model m;
+	struct ovl_buf b = {0};
+	ovl_json o;
+
+	sample_facts(&f, true);
+	sample_model(&m, true);
+	sample_link(&f, 1, "lo", "", 65536);
+	f.links.v[2].ifindex = 1;
+	sample_link(&f, 0, "ens3", "", 9000);
+	f.links.v[3].up = false;
+	f.links.v[3].lower = 99;
+	f.links.v[1].master = 3;
+	*ovl_vec_push(&m.devices) = (struct ovl_device){true, {1, 2, 3, 4}, {5, 6, 7, 8}};
+	ovl_vec_push(&m.devices);
+	ovl_json_document(&b, &f, &m, &done);
+	o = parse(&b);
+	is_int(json_object_array_length(get(o, "devices")), 4, "all devices of the run");
+	is_str(keys(get(o, "devices.0")), "iface netns kind mtu ifindex up master lower rx tx",
+	       "their members");
+	is_str(json_object_to_json_string_ext(get(o, "devices.0"), JSON_C_TO_STRING_PLAIN),
+	       "{\"iface\":\"flannel.1\",\"netns\":\"ovl-flannel-vxlan-node1\",\"kind\":"
+	       "\"vxlan\",\"mtu\":1450,\"ifindex\":2,\"up\":true,\"master\":null,"
+	       "\"lower\":\"eth0\",\"rx\":{\"bytes\":1,\"pkts\":2,\"drops\":3,\"errors\":4},"
+	       "\"tx\":{\"bytes\":5,\"pkts\":6,\"drops\":7,\"errors\":8}}",
+	       "one with everything known");
+	is_str(json_object_get_string(get(o, "devices.1.master")), "ens3", "a port's master");
+	ok(is_null(o, "devices.1.rx") && is_null(o, "devices.3.tx"), "counters not read: null");
+	is_str(json_object_get_string(get(o, "devices.2.kind")), "loopback", "loopback");
+	is_str(json_object_get_string(get(o, "devices.2.netns")), "net:[4026532002]", "its place");
+	is_str(json_object_get_string(get(o, "devices.3.kind")), "physical", "physical");
+	ok(!json_object_get_boolean(get(o, "devices.3.up")) && is_null(o, "devices.3.lower"),
+	   "down, and on nothing that is");
+	json_object_put(o);
+	ovl_buf_clear(&b);
+	f.iface = 2;
+	ovl_json_end(&b, &f, &m, &done);
+	o = parse(&b);
+	is_str(json_object_get_string(get(o, "iface.kind")), "loopback", "the interface's kind");
+	is_int(json_object_array_length(get(o, "devices")), 4, "the end record has them too");
+	json_object_put(o);
+	ovl_buf_clear(&b);
+	f.iface = 3;
+	ovl_json_document(&b, &f, &m, &done);
+	o = parse(&b);
+	ok(is_null(o, "iface.kind"), "a physical interface has none");
+	json_object_put(o);
+	sample_free(&f, &m);
+	ovl_buf_fini(&b);
+}
+
 /** Names from outside: broken UTF-8, quotes, control characters. */
 static void test_names(void)
 {
@@ -431,6 +485,7 @@ int main(void)
 	test_known();
 	test_underlay();
 	test_unknown();
+	test_devices();
 	test_names();
 	test_records();
 	test_numbers();

@@ -19,10 +19,15 @@ static const struct ovl_codec_table feature_table =
 	OVL_CODEC_TABLE(struct ovl_feature, "a feature", feature_fields);
 
 static const struct ovl_codec_field link_fields[] = {
-	OVL_F(struct ovl_link, ns, UINT),  OVL_F(struct ovl_link, ifindex, INT),
-	OVL_F(struct ovl_link, name, STR), OVL_F(struct ovl_link, kind, STR),
-	OVL_F(struct ovl_link, mtu, UINT), OVL_F(struct ovl_link, lower, INDEX),
-	OVL_F(struct ovl_link, up, BOOL),  OVL_F_VEC(struct ovl_link, features, feature_table, 256),
+	OVL_F(struct ovl_link, ns, UINT),
+	OVL_F(struct ovl_link, ifindex, INT),
+	OVL_F(struct ovl_link, name, STR),
+	OVL_F(struct ovl_link, kind, STR),
+	OVL_F(struct ovl_link, mtu, UINT),
+	OVL_F(struct ovl_link, lower, INDEX),
+	OVL_F(struct ovl_link, master, INDEX),
+	OVL_F(struct ovl_link, up, BOOL),
+	OVL_F_VEC(struct ovl_link, features, feature_table, 256),
 };
 static const struct ovl_codec_table link_table =
 	OVL_CODEC_TABLE(struct ovl_link, "a link", link_fields);
@@ -100,6 +105,10 @@ int ovl_codec_facts_check(const struct ovl_facts *f, struct ovl_err *err)
 			return ovl_err_set(err, OVL_EXIT_INPUT, -EINVAL,
 					   "link '%s' names link %d of %zu", link->name,
 					   link->lower, f->links.n);
+		if (link->master >= 0 && (size_t)link->master >= f->links.n)
+			return ovl_err_set(err, OVL_EXIT_INPUT, -EINVAL,
+					   "link '%s' is a port of link %d of %zu", link->name,
+					   link->master, f->links.n);
 	}
 	if (f->iface >= 0 && (size_t)f->iface >= f->links.n)
 		return ovl_err_set(err, OVL_EXIT_INPUT, -EINVAL, "its interface is link %d of %zu",

@@ -104,9 +104,12 @@ int ovl_path_add_ns(struct ovl_path *p, const char *name, int ns_fd, struct ovl_
 	return rc;
 }
 
-int ovl_path_add_link(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *raw)
+/* Add a device without its features. Index or -ENOMEM; *fresh: it was not there before. */
+static int add_plain(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *raw, bool *fresh)
 {
 	struct ovl_link *link;
+
+	*fresh = false;
 
 	for (size_t i = 0; i < p->facts->links.n; i++)
 		if (p->facts->links.v[i].ns == ns && p->facts->links.v[i].ifindex == raw->ifindex)
@@ -117,13 +120,24 @@ int ovl_path_add_link(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link
 	link->ns = ns;
 	link->ifindex = raw->ifindex;
 	ovl_str_copy(link->name, sizeof(link->name), raw->name);
-	ovl_str_copy(link->kind, sizeof(link->kind), raw->kind);
+	ovl_str_copy(link->kind, sizeof(link->kind),
+		     !*raw->kind && raw->flags & IFF_LOOPBACK ? "loopback" : raw->kind);
 	link->mtu = raw->mtu;
-	link->lower = -1;
+	link->lower = link->master = -1;
 	link->up = raw->flags & IFF_UP;
-	/* a device without readable features has none in the facts: unknown, not off */
-	ovl_features_read(p->target->ns_fd[ns], link);
+	*fresh = true;
 	return (int)p->facts->links.n - 1;
+}
+
+int ovl_path_add_link(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *raw)
+{
+	bool fresh;
+	int at = add_plain(p, ns, raw, &fresh);
+
+	/* a device without readable features has none in the facts: unknown, not off */
+	if (at >= 0 && fresh)
+		ovl_features_read(p->target->ns_fd[ns], &p->facts->links.v[at]);
+	return at;
 }
 
 /* Index of the namespace that `ns` knows as `nsid`, among those in the facts; -1: none. */
@@ -248,6 +262,18 @@ static bool is_port(const struct ovl_path *p, uint32_t ns, const struct ovl_raw_
 	return !bridged && !strcmp(raw->kind, "veth") && raw->link_nsid >= 0;
 }
 
+/*
+ * A port or pod's device too many: only where the traffic of a bridge needs its counters (up to the
+ * kernel's 1024 ports) is it taken in, by itself: its features and its pod are left out.
+ */
+static int leave_out(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *raw, bool counted)
+{
+	bool fresh;
+
+	p->left_out++;
+	return counted ? add_plain(p, ns, raw, &fresh) : 0;
+}
+
 int ovl_path_follow(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *iface)
 {
 	const bool bridge = !strcmp(iface->kind, "bridge");
@@ -268,7 +294,7 @@ int ovl_path_follow(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *
 		if (!is_port(p, ns, raw, bridged) || in_facts(p->facts, ns, raw->ifindex))
 			continue;
 		if (ports++ >= OVL_PATH_PORTS_MAX)
-			p->left_out++;
+			rc = leave_out(p, ns, raw, bridge && raw->master == iface->ifindex);
 		else
 			rc = add_stack(p, ns, raw);
 	}
@@ -295,8 +321,12 @@ int ovl_path_connect(struct ovl_path *p, struct ovl_err *err)
 		const struct ovl_raw_link *raw =
 			ovl_links_by_index(&p->raw[link->ns], link->ifindex);
 
-		if (raw)
-			link->lower = find_link(p->facts, lower_of(p, link->ns, raw, ns_by_nsid));
+		if (!raw)
+			continue;
+		link->lower = find_link(p->facts, lower_of(p, link->ns, raw, ns_by_nsid));
+		if (raw->master)
+			link->master =
+				find_link(p->facts, (struct spot){(int)link->ns, raw->master});
 	}
 	return rc;
 }

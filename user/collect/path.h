@@ -12,7 +12,7 @@
 
 #define OVL_PATH_NS_MAX	   (sizeof(((struct ovl_target *)0)->ns_fd) / sizeof(int))
 #define OVL_PATH_FOUND_MAX (OVL_PATH_NS_MAX - 4) /* of these by following devices: a twin has 4 */
-#define OVL_PATH_PORTS_MAX 64 /* bridge ports and pods' devices taken into the facts */
+#define OVL_PATH_PORTS_MAX 64 /* bridge ports and pods' devices that are followed to their pods */
 
 /** Sockets and device tables of the namespaces in the facts while a path is being worked out. */
 struct ovl_path {
@@ -34,9 +34,12 @@ void ovl_path_fini(struct ovl_path *p);
 int ovl_path_add_ns(struct ovl_path *p, const char *name, int ns_fd, struct ovl_err *err);
 /** Add a device of namespace `ns` with its features. Index into facts->links or -ENOMEM. */
 int ovl_path_add_link(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *raw);
-/** Add what belongs to the interface: underlay, bridges, pods. 0 or -ENOMEM. */
+/**
+ * Add what belongs to the interface: underlay, bridges, pods; all ports of a bridge, as its traffic
+ * is theirs. 0 or -ENOMEM.
+ */
 int ovl_path_follow(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *iface);
-/** Set `lower` of every device in the facts. */
+/** Set `lower` and `master` of every device in the facts. */
 int ovl_path_connect(struct ovl_path *p, struct ovl_err *err);
 /** The tunnel's parameters as facts. */
 void ovl_path_vxlan(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *raw);

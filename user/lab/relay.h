@@ -32,7 +32,7 @@ struct ovl_relay_counts {
 	uint64_t expired;     /* time to live or hop limit ran out */
 	uint64_t send_failed; /* no buffer space, remote unreachable, refused by a filter */
 	uint64_t tun_refused; /* of to_tun_pkts: device down, or the kernel did not take it */
-	/* what came faster than it was read: datagrams, with batch perhaps many in one (SO_MEMINFO) */
+	/* faster than they were read: datagrams, with batch perhaps many in one (SO_MEMINFO) */
 	uint64_t overflowed;
 	/* batch */
 	uint64_t gso_refused; /* sends with UDP_SEGMENT that had to be repeated singly */

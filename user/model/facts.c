@@ -23,6 +23,14 @@ bool ovl_facts_on_path(const struct ovl_facts *f, uint32_t ns)
 	return ns < f->ns.n;
 }
 
+const char *ovl_facts_kind(const struct ovl_link *link)
+{
+	if (*link->kind)
+		return link->kind;
+	/* recordings of older versions have no kind for it: LOOPBACK_IFINDEX of the kernel */
+	return link->ifindex == 1 ? "loopback" : "physical";
+}
+
 const struct ovl_link *ovl_facts_iface(const struct ovl_facts *f)
 {
 	if (f->iface < 0 || (size_t)f->iface >= f->links.n)

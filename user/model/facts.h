@@ -33,10 +33,12 @@ struct ovl_link {
 	uint32_t ns; /* index into ovl_facts.ns */
 	int ifindex;
 	char name[OVL_IF_MAX];
-	char kind[OVL_IF_MAX]; /* rtnetlink's kind; "" for a physical device */
+	char kind[OVL_IF_MAX]; /* rtnetlink's kind, "loopback"; "" for a physical device */
 	uint32_t mtu;
 	/* index of the underlay (tunnel) or peer (veth) device in ovl_facts.links, -1: none */
 	int lower;
+	/* index of the bridge, bond… it is a port of in ovl_facts.links, -1: none or unknown */
+	int master;
 	bool up;
 	OVL_VEC(struct ovl_feature) features;
 };
@@ -104,6 +106,8 @@ void ovl_facts_fini(struct ovl_facts *f);
 const char *ovl_facts_ns(const struct ovl_facts *f, uint32_t ns);
 /** Is this namespace one of the path's? Indices out of range stand for the rest of the machine. */
 bool ovl_facts_on_path(const struct ovl_facts *f, uint32_t ns);
+/** A device's kind in one word: rtnetlink's, else "loopback" or "physical". */
+const char *ovl_facts_kind(const struct ovl_link *link);
 /** The interface looked at, or NULL. */
 const struct ovl_link *ovl_facts_iface(const struct ovl_facts *f);
 

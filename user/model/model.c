@@ -28,21 +28,6 @@ const char *ovl_limit_key(enum ovl_limit limit)
 	return (unsigned)limit < OVL_LIMIT_COUNT ? limits[limit] : "?";
 }
 
-static void build_traffic(const struct ovl_model_state *state, struct ovl_traffic *t)
-{
-	double ns = (double)state->main_ns;
-
-	t->valid = state->iface_seen;
-	t->rx_bytes = state->iface.rx_bytes;
-	t->rx_pkts = state->iface.rx_pkts;
-	t->tx_bytes = state->iface.tx_bytes;
-	t->tx_pkts = state->iface.tx_pkts;
-	t->rx_bps = t->valid && ns > 0 ? (double)state->main_rx_bytes * 8e9 / ns : NAN;
-	t->tx_bps = t->valid && ns > 0 ? (double)state->main_tx_bytes * 8e9 / ns : NAN;
-	t->last_rx_bps = state->last_rx_bps;
-	t->last_tx_bps = state->last_tx_bps;
-}
-
 static void build_quantiles(const struct ovl_stats_hist *us, struct ovl_quantiles *q)
 {
 	q->valid = us->n > 0;
@@ -101,42 +86,16 @@ static void build_load(const struct ovl_model_state *state, const struct ovl_fac
 }
 
 /*
- * Device kinds whose counters start at the inner IP header; others count the Ethernet header too.
- */
-static bool counts_from_ip(const char *kind)
-{
-	static const char *const kinds[] = {"vxlan", "tun", "geneve", "wireguard",
-					    "ipip",  "sit", "gre"};
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!strcmp(kind, kinds[i]))
-			return true;
-	return false;
-}
-
-/*
  * Payload that the CPU time is set against: with load what the receiving application got over the
- * overlay, else the interface's larger direction less IPv4 and TCP headers (with timestamps: 52
- * bytes,
- * Ethernet 14) for each packet as counted. Where headers are half of it or more, the packets are
- * too small for that guess to be one: NAN.
+ * overlay, else a guess from the interface's counters.
  */
 static double payload_bytes(const struct ovl_model_state *state, const struct ovl_facts *facts)
 {
-	const struct ovl_link *iface = ovl_facts_iface(facts);
-	bool rx = state->iface.rx_bytes > state->iface.tx_bytes;
-	double bytes = (double)(rx ? state->iface.rx_bytes : state->iface.tx_bytes);
-	double pkts = (double)(rx ? state->iface.rx_pkts : state->iface.tx_pkts);
-	double headers;
+	uint64_t carried = state->path[OVL_PHASE_OVERLAY].conn.bytes;
 
 	if (facts->load.valid)
-		return state->path[OVL_PHASE_OVERLAY].conn.bytes
-			       ? (double)state->path[OVL_PHASE_OVERLAY].conn.bytes
-			       : NAN;
-	if (!state->iface_seen || !iface)
-		return NAN;
-	headers = pkts * (counts_from_ip(iface->kind) ? 52 : 66);
-	return headers < bytes / 2 ? bytes - headers : NAN;
+		return carried ? (double)carried : NAN;
+	return ovl_traffic_payload_bytes(state);
 }
 
 static int by_segs(const void *a, const void *b)
@@ -229,7 +188,7 @@ int ovl_model_build(const struct ovl_model_state *state, const struct ovl_facts 
 	out->intervals = state->intervals;
 	out->damaged_records = state->damaged;
 	out->table_overflow = state->merge.overflow;
-	build_traffic(state, &out->traffic);
+	ovl_traffic_build(state, &out->traffic);
 	build_load(state, facts, &out->load);
 	build_rates(state, facts, out);
 	build_history(state, drops_counted(state, facts), out);
@@ -238,6 +197,7 @@ int ovl_model_build(const struct ovl_model_state *state, const struct ovl_facts 
 	rc = ovl_cpu_build(state, facts, payload_bytes(state, facts), &out->cpu);
 	rc = rc ? rc : ovl_fall_build(state, facts, &choice, &out->waterfall);
 	rc = rc ? rc : build_last(state, facts, &out->last);
+	rc = rc ? rc : ovl_traffic_devices(state, facts, out);
 	return rc ? rc : build_tables(state, out);
 }
 
@@ -247,6 +207,7 @@ void ovl_model_fini(struct ovl_model *m)
 	ovl_vec_fini(&m->cpu.per_cpu);
 	ovl_vec_fini(&m->waterfall.terms);
 	ovl_vec_fini(&m->last.per_cpu);
+	ovl_vec_fini(&m->devices);
 	ovl_vec_fini(&m->drops);
 	ovl_vec_fini(&m->counters);
 	memset(m, 0, sizeof(*m));

@@ -61,11 +61,22 @@ struct ovl_cpu_model {
 	OVL_VEC(struct ovl_cpu_load) per_cpu;
 };
 
+/** What the interface looked at carries; what that is for which kind: model/traffic.h. */
 struct ovl_traffic {
-	bool valid;				       /* the interface's counters were read */
-	uint64_t rx_bytes, rx_pkts, tx_bytes, tx_pkts; /* as the device counts them */
+	bool valid; /* the counters of the interface, or of the bridge's ports, were read */
+	uint64_t rx_bytes, rx_pkts, tx_bytes, tx_pkts; /* as the devices count them */
 	double rx_bps, tx_bps;		 /* mean over the run; with load over the overlay slices */
 	double last_rx_bps, last_tx_bps; /* last interval; NAN before the first */
+};
+
+struct ovl_device_counts {
+	uint64_t bytes, pkts, drops, errors;
+};
+
+/** Counters of one device over the whole run, in its own units. */
+struct ovl_device {
+	bool valid; /* they were read */
+	struct ovl_device_counts rx, tx;
 };
 
 struct ovl_quantiles {
@@ -164,7 +175,11 @@ struct ovl_self_model {
 
 /** One point of history, for sparklines. */
 struct ovl_point {
-	double bps;	 /* overlay goodput, or the interface's rx+tx without load; NAN: unknown */
+	/*
+	 * overlay goodput; without load what passed the interface: rx + tx, but what is counted in
+	 * both (loopback, a bridge's ports) once; NAN: unknown
+	 */
+	double bps;
 	double drops_ps; /* real drops a second */
 	double rtt_ns;	 /* NAN: unknown */
 };
@@ -183,6 +198,7 @@ struct ovl_model {
 	uint64_t duration_ns; /* observed time so far */
 	uint64_t intervals;
 	struct ovl_traffic traffic;
+	OVL_VEC(struct ovl_device) devices; /* one for each of ovl_facts.links */
 	struct ovl_cpu_model cpu;
 	struct ovl_load_model load;
 	struct ovl_waterfall waterfall;

@@ -1,6 +1,7 @@
 #include "model/node.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "model/evidence.h"
 #include "model/lane.h"
@@ -54,8 +55,8 @@ static void evidence(const struct ovl_model_state *state, const struct node *n,
 static void say_full(const struct ovl_model_state *state, const struct node *n,
 		     struct ovl_verdict *v)
 {
-	bool receives = state->iface_seen ? state->iface.rx_bytes > state->iface.tx_bytes
-					  : n->s.softirq_rx > n->s.softirq / 2;
+	int counted = ovl_traffic_receives(state);
+	bool receives = counted < 0 ? n->s.softirq_rx > n->s.softirq / 2 : counted > 0;
 	bool softirq = n->s.path_softirq > n->s.path_task;
 
 	if (softirq)
@@ -75,10 +76,26 @@ static void say_full(const struct ovl_model_state *state, const struct node *n,
 		n->s.path_softirq * 100);
 }
 
+static void say_idle(const struct ovl_facts *facts, struct ovl_verdict *v)
+{
+	const struct ovl_link *iface = ovl_facts_iface(facts);
+
+	v->limit = OVL_LIMIT_NO_TRAFFIC;
+	v->confidence_ratio = 1;
+	if (iface && !strcmp(iface->kind, "bridge") && !ovl_traffic_by_ports(facts))
+		ovl_text_set(
+			v->sentence,
+			"no packet of this host itself crossed %s while it was watched, and no "
+			"port of it is known",
+			iface->name);
+	else
+		ovl_text_set(v->sentence, "no packet crossed %s while it was watched",
+			     iface ? iface->name : "the interface");
+}
+
 void ovl_node_verdict(const struct ovl_model_state *state, const struct ovl_facts *facts,
 		      struct ovl_verdict *v, int *cpu)
 {
-	const struct ovl_link *iface = ovl_facts_iface(facts);
 	struct node n = {0};
 
 	find_fullest(state, facts->sample_hz, &n);
@@ -88,11 +105,8 @@ void ovl_node_verdict(const struct ovl_model_state *state, const struct ovl_fact
 	evidence(state, &n, v);
 	if (!state->intervals) {
 		ovl_str_copy(v->sentence, sizeof(v->sentence), "nothing was measured yet");
-	} else if (state->iface_seen && !state->iface.rx_pkts && !state->iface.tx_pkts) {
-		v->limit = OVL_LIMIT_NO_TRAFFIC;
-		v->confidence_ratio = 1;
-		ovl_text_set(v->sentence, "no packet crossed %s while it was watched",
-			     iface ? iface->name : "the interface");
+	} else if (state->traffic.seen && !state->traffic.rx_pkts && !state->traffic.tx_pkts) {
+		say_idle(facts, v);
 	} else if (n.cpu && n.s.idle <= OVL_FULL_IDLE &&
 		   n.s.path_softirq + n.s.path_task + n.s.steal >= PATH_SHARE) {
 		say_full(state, &n, v);

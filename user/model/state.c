@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_MAX	  (UINT64_C(86400) * 1000000000) /* longest believable interval: a day */
-#define COUNT_MAX (UINT64_C(1) << 56)		 /* largest believable difference of a counter */
+#define NS_MAX (UINT64_C(86400) * 1000000000) /* longest believable interval: a day */
 
 enum ovl_phase ovl_state_main(const struct ovl_facts *facts)
 {
@@ -26,8 +25,9 @@ struct ovl_model_state *ovl_model_new(void)
 
 	if (!state)
 		return NULL;
-	state->last_rx_bps = NAN;
-	state->last_tx_bps = NAN;
+	state->traffic.last_rx_bps = NAN;
+	state->traffic.last_tx_bps = NAN;
+	state->traffic.last_through_bps = NAN;
 	state->last = (struct ovl_last_acc){NAN, NAN, NAN, NAN};
 	return state;
 }
@@ -37,6 +37,7 @@ void ovl_model_free(struct ovl_model_state *state)
 	if (!state)
 		return;
 	ovl_vec_fini(&state->cpus);
+	ovl_vec_fini(&state->devices);
 	ovl_merge_fini(&state->merge);
 	free(state);
 }
@@ -195,38 +196,6 @@ static int add_symbols(const struct adding *a)
 	return 0;
 }
 
-static bool link_sane(const struct ovl_link_delta *d)
-{
-	return d->rx_bytes < COUNT_MAX && d->tx_bytes < COUNT_MAX && d->rx_pkts < COUNT_MAX &&
-	       d->tx_pkts < COUNT_MAX;
-}
-
-static void add_links(const struct adding *a)
-{
-	struct ovl_model_state *st = a->state;
-
-	ovl_vec_each(d, &a->sample->links) {
-		if (d->link >= a->facts->links.n || !link_sane(d)) {
-			st->damaged++;
-			continue;
-		}
-		if (a->facts->iface < 0 || d->link != (uint32_t)a->facts->iface || d->gone)
-			continue;
-		st->iface_seen = true;
-		st->iface.rx_bytes += d->rx_bytes;
-		st->iface.rx_pkts += d->rx_pkts;
-		st->iface.tx_bytes += d->tx_bytes;
-		st->iface.tx_pkts += d->tx_pkts;
-		/* while the underlay has its turn the interface rests: its rate is the overlay's */
-		if (!a->length_ns || a->phase != ovl_state_main(a->facts))
-			continue;
-		st->main_rx_bytes += d->rx_bytes;
-		st->main_tx_bytes += d->tx_bytes;
-		st->last_rx_bps = (double)d->rx_bytes * 8e9 / (double)a->length_ns;
-		st->last_tx_bps = (double)d->tx_bytes * 8e9 / (double)a->length_ns;
-	}
-}
-
 static int add_counters(const struct adding *a)
 {
 	ovl_vec_each(c, &a->sample->counters) {
@@ -250,7 +219,8 @@ static int add_drops(const struct adding *a, uint64_t *real)
 	ovl_vec_each(d, &a->sample->drops) {
 		int rc;
 
-		if (d->pkts > COUNT_MAX || d->segs > COUNT_MAX || d->stage >= OVL_STAGE_COUNT) {
+		if (d->pkts > OVL_COUNT_MAX || d->segs > OVL_COUNT_MAX ||
+		    d->stage >= OVL_STAGE_COUNT) {
 			st->damaged++;
 			continue;
 		}
@@ -296,9 +266,10 @@ static int add_self(const struct adding *a)
 
 static bool load_sane(const struct ovl_load_delta *d)
 {
-	return d->wall_ns && d->wall_ns <= NS_MAX && d->bytes < COUNT_MAX && d->busy_us < NS_MAX &&
-	       d->rwnd_us < NS_MAX && d->sndbuf_us < NS_MAX && d->sender_cpu_ns < COUNT_MAX &&
-	       d->receiver_cpu_ns < COUNT_MAX && d->rtt_n <= sizeof(d->rtt_us) / sizeof(*d->rtt_us);
+	return d->wall_ns && d->wall_ns <= NS_MAX && d->bytes < OVL_COUNT_MAX &&
+	       d->busy_us < NS_MAX && d->rwnd_us < NS_MAX && d->sndbuf_us < NS_MAX &&
+	       d->sender_cpu_ns < OVL_COUNT_MAX && d->receiver_cpu_ns < OVL_COUNT_MAX &&
+	       d->rtt_n <= sizeof(d->rtt_us) / sizeof(*d->rtt_us);
 }
 
 static void add_load(const struct adding *a)
@@ -309,7 +280,7 @@ static void add_load(const struct adding *a)
 	const struct ovl_conn_acc conn = {
 		.wall_ns = d->wall_ns,
 		.bytes = d->bytes,
-		.retransmits = d->retransmits < COUNT_MAX ? d->retransmits : 0,
+		.retransmits = d->retransmits < OVL_COUNT_MAX ? d->retransmits : 0,
 		.busy_us = d->busy_us,
 		.rwnd_us = d->rwnd_us,
 		.sndbuf_us = d->sndbuf_us,
@@ -367,8 +338,8 @@ static void add_point(const struct adding *a, uint64_t real_drops)
 	if (a->pair) {
 		p->bps = (double)d->bytes * 8e9 / (double)d->wall_ns;
 		p->rtt_ns = mean_rtt_ns(d);
-	} else if (st->iface_seen) {
-		p->bps = st->last_rx_bps + st->last_tx_bps;
+	} else if (st->traffic.seen) {
+		p->bps = st->traffic.last_through_bps;
 	}
 	if (a->length_ns)
 		p->drops_ps = (double)real_drops * 1e9 / (double)a->length_ns;
@@ -393,7 +364,7 @@ static void keep_last(const struct adding *a, uint64_t real_drops)
 {
 	const struct ovl_sample *s = a->sample;
 	double per_s = a->length_ns ? 1e9 / (double)a->length_ns : NAN;
-	bool retransmits = s->retransmits_valid && s->retransmits < COUNT_MAX;
+	bool retransmits = s->retransmits_valid && s->retransmits < OVL_COUNT_MAX;
 
 	a->state->last = (struct ovl_last_acc){
 		.goodput_bps =
@@ -450,10 +421,12 @@ int ovl_model_add(struct ovl_model_state *state, const struct ovl_facts *facts,
 	rc = rc ? rc : add_counters(&a);
 	rc = rc ? rc : add_drops(&a, &real_drops);
 	rc = rc ? rc : add_self(&a);
+	rc = rc ? rc
+		: ovl_traffic_add(state, facts, sample,
+				  a.phase == ovl_state_main(facts) ? a.length_ns : 0);
 	if (rc)
 		return rc;
-	add_links(&a);
-	if (sample->retransmits_valid && sample->retransmits < COUNT_MAX) {
+	if (sample->retransmits_valid && sample->retransmits < OVL_COUNT_MAX) {
 		state->retransmits += sample->retransmits;
 		state->retransmits_ns += a.length_ns;
 	}

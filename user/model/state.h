@@ -15,10 +15,12 @@
 #include "model/merge.h"
 #include "model/model.h"
 #include "model/stats.h"
+#include "model/traffic.h"
 
 #define OVL_CPU_MAX    8192 /* CPU numbers above are taken for damage */
 #define OVL_PAIRS_KEPT 64
-#define OVL_PHASES     OVL_PHASE_SETTLE /* phases that have rows */
+#define OVL_COUNT_MAX  (UINT64_C(1) << 56) /* largest believable difference of a counter */
+#define OVL_PHASES     OVL_PHASE_SETTLE	   /* phases that have rows */
 
 struct ovl_cpu_state {
 	uint32_t cpu;
@@ -71,10 +73,10 @@ struct ovl_model_state {
 	struct ovl_slice slice[OVL_PAIRS_KEPT];
 	uint64_t slices;
 
-	struct ovl_link_delta iface; /* sums of the interface looked at */
-	bool iface_seen;
-	uint64_t main_rx_bytes, main_tx_bytes, main_ns; /* of the main phase */
-	double last_rx_bps, last_tx_bps;
+	OVL_VEC(struct ovl_device)
+	devices; /* sums by link of the facts, shorter before the first */
+	struct ovl_traffic_acc traffic;
+	uint64_t main_ns; /* of the main phase */
 
 	struct ovl_merge merge;
 	uint64_t drop_pkts,

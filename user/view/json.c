@@ -56,7 +56,9 @@ static void put_iface(ovl_json o, const struct ovl_facts *f)
 	iface = ovl_json_object(o, "iface");
 	ovl_json_text(iface, "name", link->name);
 	ovl_json_netns(iface, f, link->ns);
-	ovl_json_text_or_null(iface, "kind", link->kind);
+	/* a physical device has no kind of its own: null here, by name in `devices` */
+	ovl_json_text_or_null(iface, "kind",
+			      strcmp(ovl_facts_kind(link), "physical") ? ovl_facts_kind(link) : "");
 	ovl_json_i64(iface, "ifindex", link->ifindex);
 	ovl_json_u64(iface, "mtu", link->mtu);
 	if (under) {
@@ -89,6 +91,7 @@ static void put_model(ovl_json o, const struct ovl_facts *f, const struct ovl_mo
 	ovl_json_u64(o, "interval_ns", f->interval_ns);
 	ovl_json_load(o, f, m);
 	ovl_json_traffic(o, m);
+	ovl_json_devices(o, f, m);
 	ovl_json_verdict(o, m);
 	ovl_json_waterfall(o, m);
 	ovl_json_cpu(o, f, m);

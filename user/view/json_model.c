@@ -104,6 +104,54 @@ void ovl_json_traffic(ovl_json o, const struct ovl_model *m)
 	ovl_json_null(traffic, "segs");
 }
 
+/* One direction of a device; NULL: its counters were not read. */
+static void put_counts(ovl_json o, const char *key, const struct ovl_device_counts *counts)
+{
+	ovl_json one;
+
+	if (!counts) {
+		ovl_json_null(o, key);
+		return;
+	}
+	one = ovl_json_object(o, key);
+	ovl_json_u64(one, "bytes", counts->bytes);
+	ovl_json_u64(one, "pkts", counts->pkts);
+	ovl_json_u64(one, "drops", counts->drops);
+	ovl_json_u64(one, "errors", counts->errors);
+}
+
+/* Name of another device of the facts; null for none. */
+static void put_link_name(ovl_json o, const char *key, const struct ovl_facts *f, int link)
+{
+	if (link >= 0 && (size_t)link < f->links.n)
+		ovl_json_text(o, key, f->links.v[link].name);
+	else
+		ovl_json_null(o, key);
+}
+
+void ovl_json_devices(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	ovl_json list = ovl_json_array(o, "devices");
+
+	for (size_t i = 0; i < f->links.n; i++) {
+		const struct ovl_link *link = &f->links.v[i];
+		const bool valid = i < m->devices.n && m->devices.v[i].valid;
+		const struct ovl_device *d = valid ? &m->devices.v[i] : NULL;
+		ovl_json one = ovl_json_element(list);
+
+		ovl_json_text(one, "iface", link->name);
+		ovl_json_netns(one, f, link->ns);
+		ovl_json_text(one, "kind", ovl_facts_kind(link));
+		ovl_json_u64(one, "mtu", link->mtu);
+		ovl_json_i64(one, "ifindex", link->ifindex);
+		ovl_json_bool(one, "up", link->up);
+		put_link_name(one, "master", f, link->master);
+		put_link_name(one, "lower", f, link->lower);
+		put_counts(one, "rx", d ? &d->rx : NULL);
+		put_counts(one, "tx", d ? &d->tx : NULL);
+	}
+}
+
 void ovl_json_verdict(ovl_json o, const struct ovl_model *m)
 {
 	const struct ovl_verdict *v = &m->verdict;

@@ -7,6 +7,8 @@
 
 void ovl_json_load(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m);
 void ovl_json_traffic(ovl_json o, const struct ovl_model *m);
+/** `devices`: all devices of the run, each with its counters as differences over the run. */
+void ovl_json_devices(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m);
 void ovl_json_verdict(ovl_json o, const struct ovl_model *m);
 void ovl_json_waterfall(ovl_json o, const struct ovl_model *m);
 void ovl_json_cpu(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m);
