@@ -124,20 +124,28 @@ int ovl_cmd_lab(const struct ovl_options *o, struct ovl_err *err)
 	return rc;
 }
 
-/* SUBNET=REMOTE, cut in two in place. */
-static int relay_routes(const struct ovl_options *o, struct ovl_relay_route *routes, size_t *n,
-			struct ovl_err *err)
+/* SUBNET=REMOTE words in two; the words themselves stay whole for whoever looks with ps. */
+struct relay_words {
+	char subnet[RELAY_ROUTES_MAX][64];
+	struct ovl_relay_route routes[RELAY_ROUTES_MAX];
+	size_t n;
+};
+
+static int relay_routes(const struct ovl_options *o, struct relay_words *w, struct ovl_err *err)
 {
 	for (int i = 2; i < o->n_args; i++) {
-		char *equals = strchr(o->args[i], '=');
+		const char *word = o->args[i], *equals = strchr(word, '=');
+		size_t n = equals ? (size_t)(equals - word) : 0;
 
-		if (!equals || equals == o->args[i] || !equals[1] || *n == RELAY_ROUTES_MAX)
+		if (!n || n >= sizeof(w->subnet[0]) || !equals[1] || w->n == RELAY_ROUTES_MAX)
 			return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 					   "relay: '%s' is no SUBNET=REMOTE, such as "
 					   "10.244.2.0/24=192.168.77.2 (at most %d of them)",
-					   o->args[i], RELAY_ROUTES_MAX);
-		*equals = '\0';
-		routes[(*n)++] = (struct ovl_relay_route){o->args[i], equals + 1};
+					   word, RELAY_ROUTES_MAX);
+		memcpy(w->subnet[w->n], word, n);
+		w->subnet[w->n][n] = '\0';
+		w->routes[w->n] = (struct ovl_relay_route){w->subnet[w->n], equals + 1};
+		w->n++;
 	}
 	return 0;
 }
@@ -152,8 +160,8 @@ static int ready_fd(void)
 
 int ovl_cmd_relay(const struct ovl_options *o, struct ovl_err *err)
 {
-	struct ovl_relay_route routes[RELAY_ROUTES_MAX];
-	struct ovl_relay_spec spec = {.routes = routes,
+	struct relay_words words = {.n = 0};
+	struct ovl_relay_spec spec = {.routes = words.routes,
 				      .batch = o->batch,
 				      .port = o->port ? o->port : RELAY_PORT,
 				      .ready_fd = ready_fd(),
@@ -166,9 +174,10 @@ int ovl_cmd_relay(const struct ovl_options *o, struct ovl_err *err)
 				   "192.168.77.1 10.244.2.0/24=192.168.77.2");
 	spec.tun = o->args[0];
 	spec.local = o->args[1];
-	rc = relay_routes(o, routes, &spec.n_routes, err);
+	rc = relay_routes(o, &words, err);
 	if (rc)
 		return rc;
+	spec.n_routes = words.n;
 	prctl(PR_SET_NAME, "ovl-relay");
 	ovl_signals_early();
 	spec.stop_fd = ovl_signals_open();

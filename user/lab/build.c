@@ -162,7 +162,7 @@ static int finish_places(struct ovl_site *s)
 		if (lab->ends[i].place != i)
 			continue;
 		rc = ovl_site_enter(s, i);
-		if (!rc)
+		if (!rc && s->b->plan->steered)
 			rc = ovl_tune_rps(lab->ends[i].side == 'a' ? lab->cpu_sender
 								   : lab->cpu_receiver,
 					  s->err);

@@ -4,6 +4,7 @@
 
 uint8_t ovl_docker_host(struct ovl_plan *plan)
 {
+	plan->steered = false;
 	return ovl_plan_node(plan, 'a', "127.0.0.1", "node1");
 }
 

@@ -10,6 +10,7 @@ void ovl_plan_init(struct ovl_plan *plan, const struct ovl_lab_spec *spec, uint3
 {
 	memset(plan, 0, sizeof(*plan));
 	plan->encap_bytes = encap_bytes;
+	plan->steered = true;
 	plan->spec = spec;
 	plan->ip6_inside = spec->ipv6 & OVL_LAB_IPV6_INSIDE;
 	plan->ip6_outside = spec->ipv6 & OVL_LAB_IPV6_OUTSIDE;

@@ -94,6 +94,11 @@ struct ovl_plan {
 	struct ovl_lab_pair load[OVL_LAB_LOADS]; /* what --load uses */
 	char iface[16];				 /* the device this lab is about */
 	uint8_t iface_end;			 /* where to look at it */
+	/*
+	 * Received packets are steered to the CPU of their side, as between hosts each of which has
+	 * its own; not within one host, whose packets stay on the CPU they were sent from.
+	 */
+	bool steered;
 	bool full; /* a table overflowed: the topology asks for too much */
 };
 

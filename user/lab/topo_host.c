@@ -5,6 +5,7 @@ static void plan(struct ovl_plan *plan)
 {
 	uint8_t node = ovl_plan_node(plan, 'a', "127.0.0.1", "node1");
 
+	plan->steered = false;
 	ovl_plan_path(plan, node, node);
 	plan->load[OVL_LAB_LOAD_OVERLAY] = (struct ovl_lab_pair){true, node, node};
 	plan->iface_end = node;

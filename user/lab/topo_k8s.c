@@ -52,6 +52,25 @@ static void put_chains(struct ovl_buf *b, const struct ovl_plan *plan, const str
 	ovl_buf_puts(b, " }\n}\n");
 }
 
+/* Other ports of a Service are refused, addresses that no Service has lead nowhere. */
+static void put_check(struct ovl_buf *b, const struct ovl_plan *plan, const struct service *s,
+		      uint32_t n)
+{
+	const char *ip = plan->ip6_inside ? "ip6" : "ip";
+
+	ovl_buf_printf(b, "chain cluster-ips-check {\n%s daddr {", ip);
+	for (uint32_t i = 0; i < n; i++)
+		ovl_buf_printf(b, "%s %s", i ? "," : "", s[i].vip);
+	ovl_buf_printf(b,
+		       " } counter reject\n"
+		       "%s daddr %s counter drop\n}\n"
+		       "chain filter-forward { type filter hook forward priority -110\n"
+		       "ct state new jump cluster-ips-check\n}\n"
+		       "chain filter-output { type filter hook output priority 0\n"
+		       "ct state new jump cluster-ips-check\n}\n",
+		       ip, plan->ip6_inside ? "fd00:10:96::/112" : "10.96.0.0/12");
+}
+
 static void put_services(struct ovl_buf *b, const struct ovl_plan *plan, const struct service *s,
 			 uint32_t n)
 {
@@ -74,8 +93,9 @@ static void put_services(struct ovl_buf *b, const struct ovl_plan *plan, const s
 			"chain nat-output { type nat hook output priority -100\n"
 			"jump services\n}\n"
 			"chain nat-postrouting { type nat hook postrouting priority 100\n"
-			"meta mark and 0x4000 == 0x4000 masquerade fully-random\n}\n"
-			"}\n");
+			"meta mark and 0x4000 == 0x4000 masquerade fully-random\n}\n");
+	put_check(b, plan, s, n);
+	ovl_buf_puts(b, "}\n");
 }
 
 /* What leaves the cluster, and what comes to pods from without, gets the node's address. */
@@ -95,21 +115,6 @@ static void put_flannel(struct ovl_buf *b, const struct ovl_plan *plan, const ch
 		       ip, ip, all, ip, all, ip, all, ip,
 		       plan->ip6_inside ? "ff00::/8" : "224.0.0.0/4", ip, all, ip, node_net, ip,
 		       all, ip, all);
-}
-
-/*
- * What no rule translates (another port of a Service) follows the default route out of the cluster
- * and is lost there; in a lab the nodes are one another's gateways, so it is lost here.
- */
-static void put_lost(struct ovl_buf *b, const struct ovl_plan *plan)
-{
-	ovl_buf_printf(b,
-		       "table %s gateway {\n"
-		       "chain forward { type filter hook forward priority 0\n"
-		       "%s daddr %s counter drop\n"
-		       "}\n}\n",
-		       plan->ip6_inside ? "ip6" : "ip", plan->ip6_inside ? "ip6" : "ip",
-		       plan->ip6_inside ? "fd00:10:96::/112" : "10.96.0.0/12");
 }
 
 static void add_services(struct ovl_cluster *c)
@@ -136,7 +141,6 @@ static void add_services(struct ovl_cluster *c)
 		ovl_cluster_pod_net(plan, i, net);
 		put_services(b, plan, s, n);
 		put_flannel(b, plan, net);
-		put_lost(b, plan);
 	}
 }
 
