@@ -35,8 +35,10 @@ else
 	skip "shellcheck is missing"
 fi
 
-none "$(wc -l "${text[@]}" | awk '$1 > 500 && $2 != "total" { print $2 ": " $1 " lines" }')" \
-	"no file is longer than 500 lines"
+# the manual is one file by design: there is no other place for it
+none "$(wc -l "${text[@]}" |
+	awk '$1 > 500 && $2 != "total" && $2 != "README.md" { print $2 ": " $1 " lines" }')" \
+	"no file of source is longer than 500 lines"
 
 # a function begins after "{" in the first column and ends with "}" there (kernel style)
 long=$(awk 'FNR == 1 { start = 0 }

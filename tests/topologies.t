@@ -26,14 +26,11 @@ at_exit all_down
 
 PROXY=$(scripts/docker-proxy 2>"$T/no-proxy") && export OVLTRACE_DOCKER_PROXY=$PROXY
 
-# serve TOPO END [PORT]: a stock iperf3 server there, listening when this returns
+serves() { [ -n "$(lab exec "$1" "$2" -- ss -Hltn "sport = :5201")" ]; }
+# serve TOPO END: a stock iperf3 server there, listening when this returns
 serve() {
-	local port=${3-5201} i
-	start "$OVLTRACE" lab exec "$1" "$2" -- iperf3 -s -p "$port" >/dev/null 2>&1
-	for ((i = 0; i < 100; i++)); do
-		[ -n "$(lab exec "$1" "$2" -- ss -Hltn "sport = :$port")" ] && return
-		sleep 0.05
-	done
+	start "$OVLTRACE" lab exec "$1" "$2" -- iperf3 -s >/dev/null 2>&1
+	wait_until serves "$1" "$2"
 }
 
 # goodput TOPO FROM ADDR SECONDS: bit/s that a stock iperf3 client reports of its receiver
@@ -165,7 +162,7 @@ one_sentence "a second one of the same"
 is "$(lab list | grep -c ' up since ')" 2 "list names both"
 DAEMON=$(pgrep -f '^ovl-relay relay .*10.244.2.0/24=192.168.77.2' | head -n 1)
 like "$(lab down flannel-udp)" "7 namespaces|4 namespaces, 2 daemons" "down of one of them"
-[ -n "$DAEMON" ] && ! kill -0 "$DAEMON" 2>/dev/null
+[ -n "$DAEMON" ] && wait_until gone "$DAEMON"
 ok $? "its daemons are gone" "process $DAEMON"
 run lab exec k8s pod1 -- ping -c 1 -W 2 10.244.3.2
 is "$RC" 0 "the other one still works"
@@ -185,6 +182,40 @@ run lab exec flannel-udp pod1 -- ping -c 1 -W 2 10.244.2.2
 is "$RC" 0 "a relay started by hand takes its place"
 lab down flannel-udp >/dev/null
 is "$(left)" "" "down after that leaves nothing"
+
+# the seeds' order, by a stock client: paired runs of 1 s, the median of five ratios
+for lab in host docker-bridge docker-published flannel-vxlan flannel-udp; do
+	lab up $lab >/dev/null 2>&1
+done
+serve host node1
+serve docker-bridge c2
+serve flannel-vxlan pod2
+serve flannel-udp pod2
+[ -z "$PROXY" ] || serve docker-published c1
+for i in 1 2 3 4 5; do
+	echo "$(goodput host node1 127.0.0.1 1) $(goodput docker-bridge c1 172.17.0.3 1)" \
+		"$(goodput docker-published node1 127.0.0.1 1)" \
+		"$(goodput flannel-vxlan pod1 10.244.2.2 1) $(goodput flannel-udp pod1 10.244.2.2 1)"
+done >"$T/order"
+sed 's/^/# host, bridge, proxy, vxlan, udp: /' "$T/order"
+# ratio A B: median of the ratios of two columns
+ratio() {
+	awk -v a="$1" -v b="$2" '$b > 0 { print $a / $b }' "$T/order" | sort -g | sed -n 3p
+}
+above() { awk -v r="$1" -v least="$2" 'BEGIN { exit !(r > least) }'; }
+above "$(ratio 1 2)" 1.05
+ok $? "loopback carries more than a Docker bridge" "ratio $(ratio 1 2)"
+if [ -n "$PROXY" ]; then
+	above "$(ratio 2 3)" 1.1
+	ok $? "a Docker bridge more than a port published by docker-proxy" "ratio $(ratio 2 3)"
+else
+	skip "no docker-proxy to compare with"
+fi
+above "$(ratio 4 5)" 5
+ok $? "vxlan many times what the udp backend does" "ratio $(ratio 4 5)"
+echo "# ratios: host/bridge $(ratio 1 2), bridge/proxy $(ratio 2 3), vxlan/udp $(ratio 4 5)"
+all_down
+is "$(left)" "" "five labs at once, down with one command"
 
 # killed at any moment, and then `down`
 cat >"$T/kill.py" <<'END'

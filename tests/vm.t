@@ -25,6 +25,11 @@ part up ./ovltrace lab up flannel-vxlan
 part run ./ovltrace --load iperf-like --iface flannel.1 --for 3 --json=/tmp/run.json
 part document cat /tmp/run.json
 part down ./ovltrace lab down
+part labs sh -c 'modprobe tun
+	for topo in host veth flannel-udp flannel-hostgw vxlan-mtu docker-bridge docker-hostnet \
+		docker-sharedns k8s "k8s --nodes 3 --ipv6 both"; do
+		./ovltrace lab up $topo > /dev/null && ./ovltrace lab down > /dev/null || echo "$topo fails"
+	done'
 part left ls -A /run/netns
 part programs bpftool prog show
 part complaints sh -c '! dmesg | grep -E "BUG:|WARNING:|Oops|Call Trace|soft lockup"'
@@ -94,6 +99,7 @@ for kernel in 6.1 6.12; do
 		"unclassified": d["cpu"]["unclassified_ratio"],
 		"stages": {s["key"]: s["share_ratio"] for s in d["cpu"]["stages"]}})' 2>&1
 	is "$(code down)" 0 "$kernel: the lab goes down"
+	is "$(part labs)" "" "$kernel: every other topology comes up, reaches its ends and goes down"
 	is "$(part left)" "" "$kernel: no namespace is left"
 	unlike "$(part programs)" "ovl_" "$kernel: no BPF program is left"
 	is "$(part complaints)" "" "$kernel: the kernel did not complain"

@@ -55,7 +55,8 @@ static void say_up(const struct ovl_lab *lab, struct ovl_buf *b)
 
 	ovl_buf_printf(b, "%s is up:", lab->topology);
 	for (uint32_t i = 0; i < lab->n_ends; i++)
-		ovl_buf_printf(b, "%s %s %s", i ? "," : "", lab->ends[i].name, lab->ends[i].addr);
+		ovl_buf_printf(b, "%s %s%s%s", i ? "," : "", lab->ends[i].name,
+			       *lab->ends[i].addr ? " " : "", lab->ends[i].addr);
 	ovl_buf_printf(b, "\nlook:   ovltrace --load iperf-like --iface %s", lab->iface);
 	if (common)
 		ovl_buf_printf(b, " --netns %s", lab->ends[lab->iface_end].netns);

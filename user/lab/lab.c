@@ -343,6 +343,18 @@ int ovl_lab_down(const char *topology, struct ovl_buf *out, struct ovl_err *err)
 	return rc;
 }
 
+static void list_end(const struct ovl_lab *lab, const struct ovl_lab_end *e, struct ovl_buf *out)
+{
+	ovl_buf_printf(out, "  %-10s %-20s ", e->name, *e->addr ? e->addr : "-");
+	if (e->place != OVL_LAB_NOWHERE)
+		ovl_buf_printf(out, "%s\n", e->netns);
+	else if (e->servers > 1)
+		ovl_buf_printf(out, "leads to %s or %u other%s\n", lab->ends[e->server].name,
+			       e->servers - 1u, e->servers > 2 ? "s" : "");
+	else
+		ovl_buf_printf(out, "leads to %s\n", lab->ends[e->server].name);
+}
+
 static void list_one(const char *name, struct ovl_buf *out)
 {
 	struct ovl_labfile state;
@@ -364,9 +376,7 @@ static void list_one(const char *name, struct ovl_buf *out)
 		       state.complete ? "up" : "half-made", when, state.by,
 		       ovl_labfile_offloads_name(state.offloads), lab->iface);
 	for (uint32_t i = 0; i < lab->n_ends; i++)
-		ovl_buf_printf(out, "  %-10s %-20s %s\n", lab->ends[i].name, lab->ends[i].addr,
-			       *lab->ends[i].netns ? lab->ends[i].netns
-						   : lab->ends[lab->ends[i].server].name);
+		list_end(lab, &lab->ends[i], out);
 	ovl_buf_printf(out,
 		       "  use:    ovltrace lab exec %s END -- CMD, or ip netns exec NAMESPACE CMD\n"
 		       "  remove: ovltrace lab down %s\n",

@@ -23,7 +23,7 @@ struct ovl_relay_packet {
 /** Check and take apart n bytes. 0, or -EBADMSG if they are not a whole IP packet. */
 int ovl_relay_wire_parse(uint8_t *data, size_t n, struct ovl_relay_packet *p);
 /**
- * Count one hop: time to live or hop limit less 1, the IPv4 checksum updated, not mended (RFC 1624).
+ * Count one hop: time to live or hop limit − 1, the IPv4 checksum updated, not mended.
  * False if that leaves none; the packet is then not to be forwarded.
  */
 bool ovl_relay_wire_hop(struct ovl_relay_packet *p);
