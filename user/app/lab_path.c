@@ -41,6 +41,12 @@ static int choose(const struct ovl_options *o, struct ovl_lab *lab, struct ovl_e
 				   "exec %s %s -- ovltrace peer`), then give --peer %s",
 				   o->peer, to->servers, lab->topology, lab->ends[to->server].name,
 				   to->addr);
+	if (to->place == OVL_LAB_NOWHERE && o->port && o->port != OVL_LAB_SERVED_PORT)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--peer %s --port %u: only port %d of it leads to %s; leave out "
+				   "--port",
+				   o->peer, o->port, OVL_LAB_SERVED_PORT,
+				   lab->ends[to->server].name);
 	*pair = (struct ovl_lab_pair){true, index_of(lab, from), index_of(lab, to)};
 	return 0;
 }
@@ -93,7 +99,10 @@ void ovl_lab_path_say(const struct ovl_lab *lab, const char *iface, char *text, 
 	const struct ovl_lab_pair *under = &lab->load[OVL_LAB_LOAD_UNDERLAY];
 	char reference[64] = "";
 
-	if (under->used)
+	if (under->used && lab->ends[under->from].place == lab->ends[under->to].place)
+		snprintf(reference, sizeof(reference), ", loopback of %s as the reference",
+			 lab->ends[under->from].name);
+	else if (under->used)
 		snprintf(reference, sizeof(reference), ", %s to %s as its underlay",
 			 lab->ends[under->from].name, lab->ends[under->to].name);
 	snprintf(text, n, "lab %s: %s to %s over %s%s; sender on CPU %d, receiver on CPU %d",
