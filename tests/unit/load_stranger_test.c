@@ -22,9 +22,9 @@ static void stranger_serve(const struct stranger *s, int fd)
 
 	if (s->first_n)
 		send(fd, s->first, s->first_n, MSG_NOSIGNAL);
-	/* the cookie, perhaps parts of the parameters */
-	for (int i = 0; !s->hang_up && recv(fd, buf, sizeof(buf), 0) > 0; i++) {
-		if (i == 1 && s->second_n)
+	/* the cookie and the parameters may come in one piece or in several */
+	for (ssize_t n, got = 0; !s->hang_up && (n = recv(fd, buf, sizeof(buf), 0)) > 0; got += n) {
+		if (got <= OVL_WIRE_COOKIE_BYTES && got + n > OVL_WIRE_COOKIE_BYTES && s->second_n)
 			send(fd, s->second, s->second_n, MSG_NOSIGNAL);
 	}
 	close(fd);

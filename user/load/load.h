@@ -89,13 +89,26 @@ const char *ovl_load_congestion(const struct ovl_load *load);
 /** Stop, join, close with resets, so that nothing stays queued; never blocks. load may be NULL. */
 void ovl_load_stop(struct ovl_load *load);
 
-/** `ovltrace peer`: the far end. */
+/** One test, or raw sender, that a peer has served. */
+struct ovl_peer_served {
+	const char *kind; /* "ovltrace" "iperf3" "raw" */
+	const char *from; /* "10.0.0.2:41234" */
+	uint32_t streams;
+	bool reverse;	   /* sent by the peer */
+	bool complete;	   /* false: ended by an error, or by leaving */
+	uint64_t bytes;	   /* received, or sent and acknowledged, in the measured time */
+	double duration_s; /* of it */
+};
+
+/** `ovltrace peer`: the far end, also of `iperf3 -c` and of senders without a protocol. */
 struct ovl_peer_spec {
 	const char *bind; /* NULL: any address */
 	uint16_t port;	  /* 0: OVL_LOAD_PORT */
 	int stop_fd;	  /* readable: end (a signalfd, an eventfd); -1: never */
 	/** Called once when the port is open, with the port; may be NULL. */
 	void (*ready)(void *arg, uint16_t port);
+	/** Called after each test; may be NULL. */
+	void (*served)(void *arg, const struct ovl_peer_served *what);
 	void *arg;
 };
 

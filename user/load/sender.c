@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "load/mover.h"
 
-#define EVENTS_MAX	 64
-#define WRITES_PER_EVENT 4 /* then other streams get their turn */
-#define INFO_NS		 100000000ull
-#define RTT_PER_TICK	 3 /* OVL_LOAD_RTT_MAX readings last for a second */
-#define TAG_WAKE	 UINT32_MAX
+#define EVENTS_MAX   64
+#define INFO_NS	     100000000ull
+#define RTT_PER_TICK 3 /* OVL_LOAD_RTT_MAX readings last for a second */
+#define TAG_WAKE     UINT32_MAX
 
 static void set_state(struct ovl_sender *s, int state)
 {
@@ -153,25 +153,6 @@ static int read_reports(struct ovl_sender *s, struct ovl_sender_stream *stream, 
 	}
 }
 
-/* Fill the connection's buffer; 0, or -errno: the connection is dead. */
-static int write_blocks(struct ovl_sender *s, struct ovl_sender_stream *stream, const void *block)
-{
-	for (int i = 0; i < WRITES_PER_EVENT; i++) {
-		ssize_t n;
-
-		/* a paused path sends nothing more, not even the rest of this turn */
-		if (atomic_load_explicit(&s->which, memory_order_relaxed) != (int)stream->which)
-			return 0;
-		n = send(stream->fd, block, s->spec.block_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-		/* a short write has filled the buffer: no second call to be told so */
-		if ((size_t)n < s->spec.block_bytes)
-			return 0;
-	}
-	return 0;
-}
-
 /* Round-trip times of the path that carries the load; of many streams a few each time, in turn. */
 static void sample_rtt(struct ovl_sender *s, uint32_t turn)
 {
@@ -206,7 +187,8 @@ static void serve(struct ovl_sender *s, const struct epoll_event *ev, const void
 	if (ev->events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		rc = read_reports(s, stream, now_ns);
 	if (!rc && ev->events & EPOLLOUT)
-		rc = write_blocks(s, stream, block);
+		rc = ovl_mover_write(stream->fd, block, s->spec.block_bytes, &s->which,
+				     (int)stream->which, &stream->sent_bytes);
 	if (rc)
 		stream_died(s, stream, rc);
 }

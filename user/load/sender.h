@@ -21,6 +21,7 @@ struct ovl_sender_stream {
 	enum ovl_load_which which;
 	bool dead;		   /* written by the sender under lock */
 	uint64_t acked_base_bytes; /* tcpi_bytes_acked after the handshake */
+	uint64_t sent_bytes;	   /* handed to the kernel; of the sender's thread */
 	uint8_t rx[OVL_WIRE_REPORT_BYTES];
 	uint32_t rx_n;
 	struct ovl_track track; /* under lock */

@@ -29,7 +29,6 @@
 #define OVL_WIRE_SESSION_CHARS 24
 #define OVL_WIRE_STREAM_CHARS  3
 #define OVL_WIRE_JSON_MAX      8192
-#define OVL_WIRE_DEPTH_MAX     8
 #define OVL_WIRE_REPORT_BYTES  32
 #define OVL_WIRE_REPORT_NS     100000000ull
 #define OVL_WIRE_CONNS_MAX     256 /* connections of one session, all paths */
