@@ -3,7 +3,7 @@
 # timeout: 240
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
-need iperf3 iperf python3
+need iperf3 iperf openssl python3
 
 # a port nobody listens on
 port=$(python3 -c '
@@ -115,4 +115,60 @@ is "$(grep -c 'not ended well' "$T/said")" 0 "no test ended badly"
 kill -TERM $peer
 wait $peer
 is $? 0 "the peer ends well"
+
+# the other way round: our load against their servers
+load=${O:-.output}/tests/load
+
+# serve NAME PORT CMD…: a server in the background, known to listen
+serve() {
+	local said=$T/$1 at=$2 i
+	shift 2
+	start "$@" > "$said" 2>&1
+	for ((i = 0; i < 50; i++)); do
+		grep -q ":$(printf %04X "$at") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6 && return
+		sleep 0.1
+	done
+}
+
+# same NAME REGEX ARGS…: our load; the server's count is that of our TCP's acknowledgements
+same() {
+	local name=$1 want=$2
+	shift 2
+	run timeout 20 "$load" 127.0.0.1 "$@"
+	[ "$RC" = 0 ] && [[ $OUT =~ $want ]] &&
+		awk '{ d = $3 - $NF; exit !($3 > 0 && (d < 0 ? -d : d) < 0.01 * $3) }' <<< "$OUT"
+	ok $? "our load, $name: $OUT" "$ERR"
+}
+
+serve server "$port" iperf3 -s -p "$port"
+same "one stream" "^iperf3 .* far [0-9]+$" "$port" 1 1000
+same "four streams" "^iperf3 .* far [0-9]+$" "$port" 4 1000
+same "128 streams" "^iperf3 .* far [0-9]+$" "$port" 128 500
+same "paced" "^iperf3 acked 1[0-9]{7} " "$port" 1 1000 - 100000000
+run timeout 20 "$load" 127.0.0.1 "$port" 1 0
+like "$OUT" "^iperf3 acked [0-9]+ .* far" "a test that ends at once"
+timeout 20 iperf3 -c 127.0.0.1 -p "$port" -t 2 > "$T/other" &
+other=$!
+sleep 0.5
+run timeout 20 "$load" 127.0.0.1 "$port" 1 200
+like "$RC $ERR" "^6 .*is busy with another run" "a busy server is explained"
+wait $other
+ok $? "and not disturbed"
+kill "$STARTED"
+
+openssl genrsa -out "$T/key" 2048 2> /dev/null
+echo 'mario,bf7a49a846d44b454a5d11e7acfaf13d138bbe0b7483aa3e050879700572709b' > "$T/users"
+serve auth $((port + 1)) iperf3 -s -p $((port + 1)) --rsa-private-key-path "$T/key" \
+	--authorized-users-path "$T/users"
+run timeout 20 "$load" 127.0.0.1 $((port + 1)) 1 200
+like "$RC $ERR" "^6 .*only users with a password" "a server that wants a password is explained"
+
+serve iperf2 $((port + 2)) iperf -s -p $((port + 2)) -f b -y C
+run timeout 20 "$load" 127.0.0.1 $((port + 2)) 1 1000 raw
+sleep 0.3
+acked=$(cut -d' ' -f3 <<< "$OUT")
+# iperf 2.1 counts what it reads until the end of the stream
+got=$(cut -d, -f 8 "$T/iperf2" | sort -n | tail -n 1)
+[[ $OUT == sink* ]] && [ "${got:-0}" -gt $((acked * 99 / 100)) ] && [ "$got" -lt $((acked * 101 / 100)) ]
+ok $? "our raw load and iperf -s agree: $OUT, $got" "$ERR"
 finish

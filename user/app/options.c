@@ -86,6 +86,29 @@ static bool parse_bytes(const char *s, uint64_t min, uint64_t max, uint32_t *out
 	return true;
 }
 
+/* Bits per second with K, M or G (1000-based, as iperf3). */
+static bool parse_rate(const char *s, uint64_t *out)
+{
+	static const char units[] = "kmgKMG";
+	char digits[24];
+	size_t n = strlen(s);
+	const char *unit = n ? strchr(units, s[n - 1]) : NULL;
+	unsigned long long v, per = 1;
+
+	if (!n || n >= sizeof(digits))
+		return false;
+	memcpy(digits, s, n + 1);
+	if (unit)
+		digits[n - 1] = '\0';
+	for (long i = unit ? (unit - units) % 3 : -1; i >= 0; i--)
+		per *= 1000;
+	if (!ovl_str_u64(digits, 1, 1000000000000ull, &v) || v * per < 8000 ||
+	    v > 1000000000000ull / per)
+		return false;
+	*out = v * per;
+	return true;
+}
+
 static int set_number(int key, const char *arg, struct ovl_options *o, struct ovl_err *err)
 {
 	unsigned long long v = 0;
@@ -132,6 +155,12 @@ static int set_number(int key, const char *arg, struct ovl_options *o, struct ov
 		return parse_seconds(arg, 0.5, 86400, &o->for_s)
 			       ? 0
 			       : usage(err, key, arg, "seconds from 0.5 to 86400");
+	case OPT_OMIT:
+		return parse_seconds(arg, 0, 600, &o->omit_s)
+			       ? 0
+			       : usage(err, key, arg, "seconds from 0 to 600");
+	case OPT_RATE:
+		return parse_rate(arg, &o->rate_bps) ? 0 : usage(err, key, arg, "8K to 1000G");
 	case OPT_INTERVAL:
 		return parse_seconds(arg, 0.1, 60, &o->interval_s)
 			       ? 0
@@ -146,9 +175,10 @@ static int set_choice(int key, const char *arg, struct ovl_options *o, struct ov
 
 	switch (key) {
 	case OPT_LOAD:
-		o->load = !strcmp(arg, "iperf-like");
+		o->load_raw = !strcmp(arg, "iperf2");
+		o->load = o->load_raw || !strcmp(arg, "iperf-like");
 		if (!o->load && strcmp(arg, "none") != 0)
-			return usage(err, key, arg, "none or iperf-like");
+			return usage(err, key, arg, "none, iperf-like or iperf2");
 		return 0;
 	case OPT_COLOR:
 		if (!strcmp(arg, "always"))
@@ -231,6 +261,10 @@ static int check_run(const struct ovl_options *o, struct ovl_err *err)
 	if ((o->peer || o->load_anyway) && !o->load)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--peer and --load-anyway need --load iperf-like");
+	if (o->load_raw && !o->peer)
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"--load iperf2 needs --peer: the far end, where `iperf -s` runs");
 	if (o->load && o->interval_s < 0.5)
 		return ovl_err_set(
 			err, OVL_EXIT_USAGE, -EINVAL,
@@ -261,7 +295,7 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 	char shorts[2 + OPT_COUNT_OF * 3] = ":";
 	int c, rc;
 
-	*out = (struct ovl_options){.for_s = NAN, .interval_s = NAN, .streams = 1};
+	*out = (struct ovl_options){.for_s = NAN, .interval_s = NAN, .omit_s = NAN, .streams = 1};
 	for (int i = 0; i < OPT_COUNT_OF; i++) {
 		longs[i] = (struct option){rows[i].name, rows[i].arg, NULL, 1000 + i};
 		if (rows[i].ch) {
@@ -381,7 +415,7 @@ int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
 
 	rc |= add(facts, "iface", "%s", o->iface ? o->iface : "");
 	rc |= add(facts, "netns", "%s", o->netns ? o->netns : "");
-	rc |= add(facts, "load", "%s", o->load ? "iperf-like" : "none");
+	rc |= add(facts, "load", "%s", o->load_raw ? "iperf2" : o->load ? "iperf-like" : "none");
 	rc |= add(facts, "peer", "%s", o->peer ? o->peer : "");
 	rc |= add(facts, "from", "%s", o->from ? o->from : "");
 	rc |= add(facts, "baseline", "%s", o->baseline ? o->baseline : "auto");

@@ -81,6 +81,8 @@ static void spec_from_options(struct ovl_scene *s, const struct ovl_options *o)
 	s->load.block_bytes = o->block_bytes;
 	s->load.mss_bytes = o->mss_bytes;
 	s->load.window_bytes = o->window_bytes;
+	s->load.rate_bps = o->rate_bps;
+	s->load.raw = o->load_raw;
 	ovl_str_copy(s->load.congestion, sizeof(s->load.congestion),
 		     o->congestion ? o->congestion : "");
 }
@@ -128,7 +130,7 @@ static void facts_of_load(struct ovl_scene *s, const char *peer_kind)
 	struct ovl_load_facts *f = &s->facts.load;
 
 	f->valid = true;
-	ovl_str_copy(f->kind, sizeof(f->kind), "iperf-like");
+	ovl_str_copy(f->kind, sizeof(f->kind), s->load.raw ? "iperf2" : "iperf-like");
 	ovl_str_copy(f->peer_kind, sizeof(f->peer_kind), peer_kind);
 	f->streams = s->load.streams;
 	f->cpu_sender = s->load.cpu_sender;

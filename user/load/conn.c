@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "load/mover.h"
 #include "load/sniff.h"
 #include "load/sock.h"
@@ -32,6 +33,8 @@ struct ovl_conn *ovl_conn_new(int fd, uint32_t listener, uint64_t now_ns)
 	conn->deadline_ns = now_ns + OVL_CONN_STEP_NS;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* reports leave at once */
 	ovl_sock_mortal(fd);
+	if (ovl_addr_of_peer(fd, &conn->from)) /* it has left again */
+		ovl_str_copy(conn->from.name, sizeof(conn->from.name), "?");
 	return conn;
 }
 
@@ -50,11 +53,10 @@ int ovl_conn_watch(const struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint32
 void ovl_conn_tell(const struct ovl_conn_ctx *ctx, const struct ovl_conn *conn,
 		   struct ovl_peer_served *what)
 {
-	struct ovl_addr addr;
-
-	if (!ctx->served)
+	/* nothing to tell of a client that only looked whether we are there */
+	if (!ctx->served || !what->bytes)
 		return;
-	what->from = ovl_addr_of_peer(conn->fd, &addr) ? "?" : addr.name;
+	what->from = conn->from.name;
 	ctx->served(ctx->arg, what);
 }
 

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "load/iperf3_run.h"
 #include "load/load.h"
+#include "load/sock.h"
 #include "load/wire.h"
 
 #define OVL_CONN_READ_BYTES (128 * 1024)
@@ -46,6 +47,7 @@ struct ovl_conn {
 	uint32_t listener;
 	uint64_t deadline_ns; /* of the present step; UINT64_MAX: none */
 	uint64_t since_ns;    /* accepted */
+	struct ovl_addr from;
 	struct ovl_wire_cookie cookie;
 	char head[OVL_WIRE_COOKIE_BYTES];
 	char *text;	    /* while reading parameters or a request */

@@ -6,10 +6,11 @@
 #include "base/str.h"
 #include "load/jsonio.h"
 
-#define PREFIX_CHARS   (sizeof(OVL_WIRE_PREFIX) - 1)
-#define REPORT_MAGIC   0x4f564c52u /* "OVLR" */
-#define REPORT_VERSION 1u
-#define PARAMS_VERSION 1
+#define PREFIX_CHARS	  (sizeof(OVL_WIRE_PREFIX) - 1)
+#define REPORT_MAGIC	  0x4f564c52u /* "OVLR" */
+#define REPORT_VERSION	  1u
+#define PARAMS_VERSION	  1
+#define IPERF3_TIME_MAX_S 86400
 
 _Static_assert(PREFIX_CHARS + OVL_WIRE_SESSION_CHARS + OVL_WIRE_STREAM_CHARS + 1 ==
 		       OVL_WIRE_COOKIE_BYTES,
@@ -122,11 +123,14 @@ int ovl_wire_params_format(const struct ovl_wire_params *params, struct ovl_buf 
 	/* the least that an iperf3 server accepts, so that it answers and can be told apart */
 	json_object_object_add(obj, "tcp", json_object_new_boolean(true));
 	ovl_jsonio_add(obj, "omit", 0);
-	ovl_jsonio_add(obj, "time", 10);
+	/* the client decides the end, but a server may cut off what lasts longer than it said */
+	ovl_jsonio_add(obj, "time", IPERF3_TIME_MAX_S);
 	ovl_jsonio_add(obj, "num", 0);
 	ovl_jsonio_add(obj, "blockcount", 0);
 	ovl_jsonio_add(obj, "parallel", params->streams);
 	ovl_jsonio_add(obj, "len", params->block_bytes);
+	if (params->window_bytes)
+		ovl_jsonio_add(obj, "window", params->window_bytes);
 	ovl_jsonio_add(own, "v", PARAMS_VERSION);
 	ovl_jsonio_add(own, "conns", params->conns);
 	ovl_jsonio_add(own, "window_bytes", params->window_bytes);
