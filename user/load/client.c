@@ -15,8 +15,9 @@
 #include "load/jsonio.h"
 #include "load/mover.h"
 
-#define BUSY_TRIES   4
-#define BUSY_WAIT_NS 100000000ull /* first pause; doubles */
+#define BUSY_TRIES    4
+#define BACKEND_TRIES 32
+#define BUSY_WAIT_NS  100000000ull /* first pause; doubles */
 
 const char *ovl_load_which_name(enum ovl_load_which which)
 {
@@ -242,11 +243,12 @@ static int check_instance(struct ovl_client *client, uint32_t stream, uint8_t st
 	}
 	if (state == OVL_WIRE_HELLO && strcmp(hello->instance, client->hello.instance) == 0)
 		return 0;
-	return ovl_err_set(
-		err, OVL_EXIT_PEER, -EPROTO,
-		"connection %u to %s (%s) reached another `ovltrace peer` than the first: "
-		"the address is shared by several; give the address of one of them",
-		stream + 1, client->addr.name, ovl_load_which_name(client->which));
+	return ovl_err_set(err, OVL_EXIT_PEER, -EXDEV,
+			   "connection %u to %s (%s) reached another `ovltrace peer` than the "
+			   "first, %d times: "
+			   "the address is shared by many; give the address of one of them",
+			   stream + 1, client->addr.name, ovl_load_which_name(client->which),
+			   BACKEND_TRIES);
 }
 
 /* That of connection `stream` of the path. */
@@ -271,6 +273,8 @@ static int handshake(struct ovl_client *client, int fd, uint32_t stream, uint64_
 	rc = ovl_sock_send_all(fd, text, sizeof(text), deadline_ns);
 	if (!rc)
 		rc = ovl_sock_recv_all(fd, &state, 1, deadline_ns);
+	if (!rc && stream && state == OVL_WIRE_DENIED) /* that of another session's */
+		return check_instance(client, stream, state, &hello, err);
 	/* an idle server asks for the parameters; one that has this session already says hello */
 	if (!rc && state == OVL_WIRE_PARAM_EXCHANGE) {
 		if (stream)
@@ -360,6 +364,9 @@ int ovl_client_open(struct ovl_client *client, uint32_t stream, struct ovl_err *
 		const struct timespec pause = {.tv_nsec = (long)pause_ns};
 
 		rc = open_once(client, stream, deadline_ns, err);
+		/* a Kubernetes Service picks an endpoint for each connection: until it is ours */
+		for (int k = 1; rc == -EXDEV && k < BACKEND_TRIES; k++)
+			rc = open_once(client, stream, deadline_ns, err);
 		if ((rc != -EBUSY && rc != -ECONNREFUSED) ||
 		    ovl_clock_ns() + pause_ns >= deadline_ns)
 			break;

@@ -89,12 +89,39 @@ static int open_stream(struct ovl_sender *s, struct ovl_client *client, uint32_t
 	return ovl_client_open_stream(client, err);
 }
 
+/*
+ * How many streams of a path have got to another server than the control connection: one that
+ * takes their cookie for a new client's asks for parameters, or is busy.
+ */
+static uint32_t strayed(const struct ovl_sender *s, enum ovl_load_which which)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->spec.streams; i++) {
+		uint8_t state;
+
+		n += recv(s->stream[s->client[which].first + i].fd, &state, 1,
+			  MSG_PEEK | MSG_DONTWAIT) == 1;
+	}
+	return n;
+}
+
 /* An iperf3 server has all its streams: the test may begin. */
 static int start_far(struct ovl_sender *s, enum ovl_load_which which, struct ovl_err *err)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = TAG_FAR + which};
 	int rc = ovl_far_start(&s->far[which], &s->client[which], err);
+	uint32_t astray = rc == -ETIMEDOUT ? strayed(s, which) : 0;
 
+	if (astray)
+		return ovl_err_set(
+			err, OVL_EXIT_PEER, rc,
+			"at least %u of %u streams to %s (%s) reached another iperf3 server than "
+			"the "
+			"control connection: the address stands for several (as a Kubernetes "
+			"Service does), which iperf3 cannot use; give the address of one of them",
+			astray, s->spec.streams, s->client[which].addr.name,
+			ovl_load_which_name(which));
 	if (!rc && epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->far[which].fd, &ev))
 		rc = ovl_err_set(err, OVL_EXIT_FAILED, -errno,
 				 "cannot watch the load's connections: %s", strerror(errno));
