@@ -28,6 +28,8 @@ refused 2 "bad load" "none, iperf-like or iperf2" --iface lo --load netcat
 refused 2 "iperf2 without peer" "needs --peer" --iface lo --load iperf2
 refused 2 "bad bitrate" "8K to 1000G" --iface lo --load iperf-like --bitrate 1001G
 refused 2 "no bitrate" "8K to 1000G" --iface lo --load iperf-like -b fast
+refused 2 "reverse to a peer" "run ovltrace on that host" --iface lo --load iperf-like --peer x -R
+refused 2 "reverse without load" "needs --load" --iface lo -R
 refused 2 "bad omit" "0 to 600" --iface lo --load iperf-like -O 601
 refused 2 "bad size" "COLSxROWS" --iface lo --render 80
 refused 2 "bad rate" "10 to 5000" --iface lo --sample-hz 9

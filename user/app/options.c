@@ -219,6 +219,7 @@ static int set_flag(int key, struct ovl_options *o)
 {
 	switch (key) {
 	case OPT_LOAD_ANYWAY: o->load_anyway = true; return 0;
+	case OPT_REVERSE: o->reverse = true; return 0;
 	case OPT_PLAIN: o->plain = true; return 0;
 	case OPT_ASCII: o->ascii = true; return 0;
 	case OPT_MONO: o->mono = true; return 0;
@@ -265,6 +266,11 @@ static int check_run(const struct ovl_options *o, struct ovl_err *err)
 		return ovl_err_set(
 			err, OVL_EXIT_USAGE, -EINVAL,
 			"--load iperf2 needs --peer: the far end, where `iperf -s` runs");
+	if (o->reverse && (!o->load || o->peer))
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   o->peer ? "--reverse with --peer: run ovltrace on that host and "
+					     "`ovltrace peer` here"
+					   : "--reverse needs --load iperf-like");
 	if (o->load && o->interval_s < 0.5)
 		return ovl_err_set(
 			err, OVL_EXIT_USAGE, -EINVAL,
@@ -419,6 +425,7 @@ int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
 	rc |= add(facts, "peer", "%s", o->peer ? o->peer : "");
 	rc |= add(facts, "from", "%s", o->from ? o->from : "");
 	rc |= add(facts, "baseline", "%s", o->baseline ? o->baseline : "auto");
+	rc |= add(facts, "reverse", "%s", o->reverse ? "true" : "false");
 	rc |= add(facts, "load_anyway", "%s", o->load_anyway ? "true" : "false");
 	rc |= isnan(o->for_s) ? 0 : add(facts, "for", "%g", o->for_s);
 	rc |= o->count ? add(facts, "count", "%llu", o->count) : 0;

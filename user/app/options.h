@@ -32,6 +32,7 @@ struct ovl_options {
 	const char *iface, *netns;
 	bool load;     /* --load, not none */
 	bool load_raw; /* --load iperf2 */
+	bool reverse;
 	const char *peer, *from, *baseline;
 	bool load_anyway;
 	double for_s;		  /* NAN: not given */

@@ -97,8 +97,10 @@ static int load_through_lab(struct ovl_scene *s, const struct ovl_options *o, st
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		struct ovl_load_path_spec *path = &s->load.path[paths[i].which];
-		const struct ovl_lab_end *client = ovl_lab_end(&s->lab, paths[i].client);
-		const struct ovl_lab_end *server = ovl_lab_end(&s->lab, paths[i].server);
+		const struct ovl_lab_end *client =
+			ovl_lab_end(&s->lab, o->reverse ? paths[i].server : paths[i].client);
+		const struct ovl_lab_end *server =
+			ovl_lab_end(&s->lab, o->reverse ? paths[i].client : paths[i].server);
 
 		if (!client || !server)
 			return ovl_err_set(err, OVL_EXIT_FAILED, -ENOENT,
@@ -117,8 +119,9 @@ static int load_through_lab(struct ovl_scene *s, const struct ovl_options *o, st
 			"--baseline %s needs --peer: a lab or twin brings its own underlay "
 			"(auto or off)",
 			o->baseline);
-	s->load.cpu_sender = s->lab.cpu_sender;
-	s->load.cpu_receiver = s->lab.cpu_receiver;
+	/* each node's packets are steered to its own CPU, whoever sends */
+	s->load.cpu_sender = o->reverse ? s->lab.cpu_receiver : s->lab.cpu_sender;
+	s->load.cpu_receiver = o->reverse ? s->lab.cpu_sender : s->lab.cpu_receiver;
 	/* the routes of a lab bound one stream, those of a twin as many as it was made for */
 	s->load.max_frames =
 		o->window_bytes || s->lab.twin || o->streams == 1 ? 0 : s->lab.max_frames;
@@ -146,9 +149,10 @@ static int scene_of_lab(struct ovl_scene *s, const struct ovl_options *o, struct
 		return rc;
 	facts_of_load(s, "lab");
 	snprintf(s->facts.load.where, sizeof(s->facts.load.where),
-		 "lab %s: pod1 to pod2 over %s, node1 to node2 as its underlay; sender on CPU %d, "
-		 "receiver on CPU %d",
-		 s->lab.topology, s->lab.tunnel_name, s->lab.cpu_sender, s->lab.cpu_receiver);
+		 "lab %s: pod%d to pod%d over %s, node%d to node%d as its underlay; sender on CPU "
+		 "%d, receiver on CPU %d",
+		 s->lab.topology, 1 + o->reverse, 2 - o->reverse, s->lab.tunnel_name,
+		 1 + o->reverse, 2 - o->reverse, s->load.cpu_sender, s->load.cpu_receiver);
 	return 0;
 }
 
@@ -164,14 +168,15 @@ static int scene_of_twin(struct ovl_scene *s, const struct ovl_options *o, struc
 		return rc;
 	facts_of_load(s, "twin");
 	snprintf(s->facts.load.where, sizeof(s->facts.load.where),
-		 "twin of %s (CPU only: no NIC, no wire%s) on CPUs %d and %d", o->iface,
+		 "twin of %s (CPU only: no NIC, no wire%s) on CPUs %d and %d%s", o->iface,
 		 strchr(s->facts.vxlan.local, ':') ? "; its underlay is IPv4" : "",
-		 s->lab.cpu_sender, s->lab.cpu_receiver);
+		 s->load.cpu_sender, s->load.cpu_receiver,
+		 o->reverse ? ", from the far node to this one" : "");
 	snprintf(s->said, sizeof(s->said),
 		 "loading a private twin of %s on CPUs %d (sender) and %d (receiver); no packet "
 		 "leaves "
 		 "this node",
-		 o->iface, s->lab.cpu_sender, s->lab.cpu_receiver);
+		 o->iface, s->load.cpu_sender, s->load.cpu_receiver);
 	return 0;
 }
 
