@@ -5,12 +5,18 @@
 . "$(dirname "$0")/lib.sh"
 need iperf3 iperf openssl python3
 
-# a port nobody listens on
+# three ports nobody listens on, and that no outgoing connection takes meanwhile
 port=$(python3 -c '
-import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])')
+import random, socket
+while True:
+    port, socks = random.randrange(15000, 30000), [socket.socket() for i in range(3)]
+    try:
+        for i, s in enumerate(socks):
+            s.bind(("0.0.0.0", port + i))
+        print(port)
+        break
+    except OSError:
+        continue')
 
 "$OVLTRACE" peer --bind 127.0.0.1 --port "$port" 2> "$T/said" &
 peer=$!

@@ -104,6 +104,7 @@ static void end(struct ovl_conn_ctx *ctx)
 		out->id = ovl_iperf3_stream_id(i);
 		out->end_s = seconds;
 		out->retransmits = -1;
+		out->bytes = less(run->gone_bytes[i], run->base_bytes[i]);
 		if (!conn)
 			continue;
 		if (!params->reverse)
@@ -366,11 +367,13 @@ static void finish(struct ovl_conn_ctx *ctx, struct ovl_conn *control, uint64_t 
 				       .streams = server->params.streams,
 				       .reverse = server->params.reverse};
 
+	if (run->start_ns && !run->ours.n) /* left in the middle: what it carried until then */
+		end(ctx);
 	for (uint32_t i = 0; i < run->ours.n; i++)
 		what.bytes += run->ours.stream[i].bytes;
 	if (run->ours.n)
 		what.duration_s = run->ours.stream[0].end_s;
-	what.complete = run->ours.n && server->phase == OVL_IPERF3_OVER;
+	what.complete = server->theirs.n && server->phase == OVL_IPERF3_OVER;
 	if (run->start_ns)
 		ovl_conn_tell(ctx, control, &what);
 	run->control = NULL;
@@ -384,11 +387,15 @@ static void finish(struct ovl_conn_ctx *ctx, struct ovl_conn *control, uint64_t 
 void ovl_iperf3_run_leave(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
 {
 	struct ovl_iperf3_run *run = &ctx->run;
+	uint64_t retransmits;
 
 	if (run->control == conn)
 		finish(ctx, conn, now_ns);
 	if (conn->state == OVL_CONN_DATA) {
 		run->stream[conn->index] = NULL;
+		if (run->control)
+			run->gone_bytes[conn->index] =
+				carried(conn, run->control->server->params.reverse, &retransmits);
 		/* the test cannot be whole any more unless it has just been ended */
 		if (run->control && run->control->server->phase < OVL_IPERF3_ENDED)
 			run->control->deadline_ns = ovl_clock_ns() + LAST_NS;

@@ -23,7 +23,8 @@ struct ovl_iperf3_run {
 	uint64_t user_ns, system_ns;		     /* CPU time at measure_ns */
 	uint64_t base_bytes[OVL_IPERF3_STREAMS_MAX]; /* at measure_ns */
 	uint64_t base_retransmits[OVL_IPERF3_STREAMS_MAX];
-	struct ovl_iperf3_results ours; /* from the end of the test on */
+	uint64_t gone_bytes[OVL_IPERF3_STREAMS_MAX]; /* carried by streams that left early */
+	struct ovl_iperf3_results ours;		     /* from the end of the test on */
 };
 
 /** A client's cookie has come: begin to talk. 0 or -errno: close. */

@@ -168,6 +168,11 @@ static int sleep_ms(const struct receiver *r, uint64_t now_ns)
 	return now_ns >= until_ns ? 0 : (int)((until_ns - now_ns) / 1000000 + 1);
 }
 
+static bool is_control(const struct receiver *r, uint64_t tag)
+{
+	return r->ctx.run.control && tag == (uint64_t)(uintptr_t)r->ctx.run.control;
+}
+
 static int loop(struct receiver *r, struct ovl_err *err)
 {
 	struct epoll_event ev[EVENTS_MAX];
@@ -182,6 +187,10 @@ static int loop(struct receiver *r, struct ovl_err *err)
 					   "waiting for the load's connections failed: %s",
 					   strerror(errno));
 		now = ovl_clock_ns();
+		/* an end that waits behind a batch of payload would make the test longer */
+		for (int i = 0; i < n; i++)
+			if (is_control(r, ev[i].data.u64))
+				serve(r, r->ctx.run.control, now);
 		for (int i = 0; i < n; i++) {
 			uint64_t tag = ev[i].data.u64;
 
