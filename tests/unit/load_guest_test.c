@@ -1,6 +1,8 @@
 /* `ovltrace peer` and those that are not ovltrace: iperf3 clients, raw senders, health probes. */
 #include "peer_kit.h"
 
+#include <sys/resource.h>
+
 #include "load/iperf3_wire.h"
 #include "load/jsonio.h"
 
@@ -216,6 +218,36 @@ static void test_cut(struct peer *p)
 	is_int(served, (strlen(RESULTS) + 4) / 9 + 1, "also one that leaves within its results");
 }
 
+/* Many at once, each with as much of its parameters as the server will hold. */
+static void test_crowd(struct peer *p)
+{
+	enum { CROWD = 1000 };
+	static int fd[CROWD];
+	struct rlimit files = {.rlim_cur = 4096, .rlim_max = 4096}, old;
+	static char half[8000];
+	uint8_t head[4];
+
+	getrlimit(RLIMIT_NOFILE, &old);
+	if (old.rlim_cur < 4096 && (old.rlim_max < 4096 || setrlimit(RLIMIT_NOFILE, &files))) {
+		tap_skip("1000 clients: the limit of open files is %llu",
+			 (unsigned long long)old.rlim_cur);
+		return;
+	}
+	ovl_be_put(head, 8192, 4);
+	memset(half, '[', sizeof(half));
+	for (int i = 0; i < CROWD; i++) {
+		fd[i] = greet(p->port);
+		/* older ones make room: no matter that it has hung up on this one */
+		send(fd[i], head, 4, MSG_NOSIGNAL);
+		send(fd[i], half, sizeof(half), MSG_NOSIGNAL);
+	}
+	ok(serves(p->port), "%d clients that stop in their parameters: the next is served", CROWD);
+	ok(closed_within(fd[0], 1000), "the oldest made room");
+	for (int i = 0; i < CROWD; i++)
+		close(fd[i]);
+	ok(healthy(p->port), "and it is healthy");
+}
+
 static void test_raw(struct peer *p)
 {
 	char block[5000] = "\x40\x01\0\x78";
@@ -248,6 +280,7 @@ int main(void)
 	test_refused(&p);
 	test_busy(&p);
 	test_cut(&p);
+	test_crowd(&p);
 	test_raw(&p);
 	peer_stop(&p);
 	is_int(p.rc, 0, "the peer ends when it is told to");
