@@ -30,6 +30,8 @@ refused 2 "bad bitrate" "8K to 1000G" --iface lo --load iperf-like --bitrate 100
 refused 2 "no bitrate" "8K to 1000G" --iface lo --load iperf-like -b fast
 refused 2 "reverse to a peer" "run ovltrace on that host" --iface lo --load iperf-like --peer x -R
 refused 2 "reverse without load" "needs --load" --iface lo -R
+refused 2 "bad tx" "copy or zerocopy" --iface lo --load iperf-like --tx fast
+refused 2 "bad rx" "copy or trunc" --iface lo --load iperf-like --rx none
 refused 2 "bad omit" "0 to 600" --iface lo --load iperf-like -O 601
 refused 2 "bad size" "COLSxROWS" --iface lo --render 80
 refused 2 "bad rate" "10 to 5000" --iface lo --sample-hz 9

@@ -66,12 +66,23 @@ gone "$STARTED"
 look 'round(d["load"]["overlay"]["goodput_bps"] / 1e6)' --peer 198.51.100.2 -b 100M
 [ "$RC" = 0 ] && [ "${SAID:-0}" -gt 90 ] && [ "$SAID" -lt 105 ]
 ok $? "-b 100M: $SAID Mbit/s" "$ERR"
+run "$OVLTRACE" --iface over0 --netns "$ns-a" --load iperf-like --peer 198.51.100.2 --rx trunc
+like "$RC $ERR" "^6 .*no .ovltrace peer." "--rx trunc is not promised for an iperf3 server"
 gone "$server"
 
 far 5001 iperf -s
 look "$PEER" --load iperf2 --peer 198.51.100.2:5001
 is "$RC $SAID" "0 sink True None" "iperf 2's server, which is not asked"
 gone "$STARTED"
+
+# what the two copies cost is seen by leaving them out
+COPIES='"%s %s" % tuple(any(s["key"] == k and (s["ns_per_kib"] or 0) > 2 for s in d["cpu"]["stages"])
+	for k in ("copy_from_user", "copy_to_user"))'
+for way in "copy copy True True" "zerocopy copy False True" "copy trunc True False" "zerocopy trunc False False"; do
+	read -r tx rx want <<< "$way"
+	look "$COPIES" --load-anyway --for 3 --tx "$tx" --rx "$rx"
+	is "$RC $SAID" "0 $want" "a twin, --tx $tx --rx $rx: which copies the profile shows"
+done
 
 look '"%s %s" % (d["load"]["where"].split(",")[-1], d["config"]["reverse"])' --load-anyway -R
 is "$RC $SAID" "0  from the far node to this one true" "a twin, the other way round"

@@ -180,6 +180,15 @@ static int set_choice(int key, const char *arg, struct ovl_options *o, struct ov
 		if (!o->load && strcmp(arg, "none") != 0)
 			return usage(err, key, arg, "none, iperf-like or iperf2");
 		return 0;
+	case OPT_TX:
+		o->tx_zerocopy = !strcmp(arg, "zerocopy");
+		return o->tx_zerocopy || !strcmp(arg, "copy")
+			       ? 0
+			       : usage(err, key, arg, "copy or zerocopy");
+	case OPT_RX:
+		o->rx_trunc = !strcmp(arg, "trunc");
+		return o->rx_trunc || !strcmp(arg, "copy") ? 0
+							   : usage(err, key, arg, "copy or trunc");
 	case OPT_COLOR:
 		if (!strcmp(arg, "always"))
 			o->color = OVL_COLOR_ALWAYS;
@@ -426,6 +435,8 @@ int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
 	rc |= add(facts, "from", "%s", o->from ? o->from : "");
 	rc |= add(facts, "baseline", "%s", o->baseline ? o->baseline : "auto");
 	rc |= add(facts, "reverse", "%s", o->reverse ? "true" : "false");
+	rc |= add(facts, "tx", "%s", o->tx_zerocopy ? "zerocopy" : "copy");
+	rc |= add(facts, "rx", "%s", o->rx_trunc ? "trunc" : "copy");
 	rc |= add(facts, "load_anyway", "%s", o->load_anyway ? "true" : "false");
 	rc |= isnan(o->for_s) ? 0 : add(facts, "for", "%g", o->for_s);
 	rc |= o->count ? add(facts, "count", "%llu", o->count) : 0;

@@ -33,6 +33,7 @@ struct ovl_options {
 	bool load;     /* --load, not none */
 	bool load_raw; /* --load iperf2 */
 	bool reverse;
+	bool tx_zerocopy, rx_trunc;
 	const char *peer, *from, *baseline;
 	bool load_anyway;
 	double for_s;		  /* NAN: not given */

@@ -82,6 +82,8 @@ static void spec_from_options(struct ovl_scene *s, const struct ovl_options *o)
 	s->load.mss_bytes = o->mss_bytes;
 	s->load.window_bytes = o->window_bytes;
 	s->load.rate_bps = o->rate_bps;
+	s->load.tx_zerocopy = o->tx_zerocopy;
+	s->load.rx_trunc = o->rx_trunc;
 	s->load.raw = o->load_raw;
 	ovl_str_copy(s->load.congestion, sizeof(s->load.congestion),
 		     o->congestion ? o->congestion : "");

@@ -208,6 +208,7 @@ static int send_params(const struct ovl_client *client, int fd, uint64_t deadlin
 		.block_bytes = spec->block_bytes,
 		.window_bytes = spec->window_bytes,
 		.max_frames = spec->max_frames,
+		.rx_trunc = spec->rx_trunc,
 	};
 	struct ovl_buf out = {0};
 	int rc = ovl_wire_params_format(&params, &out);

@@ -293,8 +293,9 @@ static int read_step(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t n
 
 static int read_bulk(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
 {
-	int rc = ovl_mover_read(conn->fd, ctx->block, OVL_CONN_READ_BYTES, false, &conn->bytes,
-				ctx->bytes ? &ctx->bytes[conn->listener] : NULL);
+	int rc = ovl_mover_read(conn->fd, ctx->block, OVL_CONN_READ_BYTES,
+				conn->state == OVL_CONN_STREAM && ctx->session.params.rx_trunc,
+				&conn->bytes, ctx->bytes ? &ctx->bytes[conn->listener] : NULL);
 
 	if (conn->state == OVL_CONN_RAW)
 		conn->deadline_ns = now_ns + OVL_CONN_STEP_NS;

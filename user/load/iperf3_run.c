@@ -133,7 +133,6 @@ static void admit(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
 	struct ovl_iperf3_server *server = conn->server;
 	const struct ovl_iperf3_params *params = &server->params;
 	socklen_t name = (socklen_t)strlen(params->congestion);
-	void *block = NULL;
 
 	if (ovl_conn_busy(ctx)) {
 		ovl_iperf3_server_deny(server);
@@ -144,15 +143,15 @@ static void admit(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
 		ovl_iperf3_server_refuse(server, OVL_IPERF3_ESETCONGESTION, errno);
 		return;
 	}
-	if (params->reverse && posix_memalign(&block, 4096, params->block_bytes)) {
+	memset(&ctx->run, 0, sizeof(ctx->run));
+	ctx->run.source.file = -1;
+	if (params->reverse &&
+	    ovl_mover_source_open(&ctx->run.source, params->block_bytes, 0x5a, false)) {
+		ovl_mover_source_close(&ctx->run.source);
 		ovl_iperf3_server_refuse(server, OVL_IPERF3_ERECVPARAMS, ENOMEM);
 		return;
 	}
-	if (block)
-		memset(block, 0x5a, params->block_bytes);
-	memset(&ctx->run, 0, sizeof(ctx->run));
 	ctx->run.control = conn;
-	ctx->run.block = block;
 	conn->state = OVL_CONN_CONTROL;
 	ovl_iperf3_server_accept(server);
 }
@@ -305,8 +304,7 @@ int ovl_iperf3_run_data(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
 	int rc;
 
 	if (params->reverse)
-		rc = ovl_mover_write(conn->fd, ctx->run.block, params->block_bytes, NULL, 0,
-				     &conn->bytes);
+		rc = ovl_mover_write(conn->fd, &ctx->run.source, NULL, 0, &conn->bytes);
 	else
 		rc = ovl_mover_read(conn->fd, ctx->block, OVL_CONN_READ_BYTES, params->skip_rx_copy,
 				    &conn->bytes, ctx->bytes ? &ctx->bytes[conn->listener] : NULL);
@@ -380,8 +378,7 @@ static void finish(struct ovl_conn_ctx *ctx, struct ovl_conn *control, uint64_t 
 	for (uint32_t i = 0; i < OVL_IPERF3_STREAMS_MAX; i++)
 		if (run->stream[i])
 			ovl_conn_close(ctx, run->stream[i], now_ns);
-	free(run->block);
-	run->block = NULL;
+	ovl_mover_source_close(&run->source);
 }
 
 void ovl_iperf3_run_leave(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "load/iperf3_server.h"
+#include "load/mover.h"
 
 struct ovl_conn;
 struct ovl_conn_ctx;
@@ -15,7 +16,7 @@ struct ovl_conn_ctx;
 struct ovl_iperf3_run {
 	struct ovl_conn *control; /* NULL: no test runs */
 	struct ovl_conn *stream[OVL_IPERF3_STREAMS_MAX];
-	void *block; /* to send, when the test is a reverse one */
+	struct ovl_mover_source source; /* when the test is a reverse one */
 	uint64_t start_ns;
 	uint64_t measure_ns; /* when the omitted time ended; 0: not yet */
 	uint64_t active_ns;  /* when bytes were last seen to move */

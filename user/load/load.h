@@ -38,6 +38,8 @@ struct ovl_load_spec {
 	uint32_t block_bytes;  /* one write; 0: 128 KiB */
 	char congestion[16];   /* "" : cubic */
 	uint32_t mss_bytes;    /* 0: the path's */
+	bool tx_zerocopy;      /* the sender's kernel need not copy (sendfile) */
+	bool rx_trunc;	       /* the receiver's kernel drops payload instead of copying it */
 	uint64_t rate_bps;     /* bound on what each stream sends, payload; 0: none */
 	uint32_t window_bytes; /* SO_SNDBUF/SO_RCVBUF; 0: autotuned within max_frames */
 	/*

@@ -1,7 +1,12 @@
 #include "load/mover.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define READS_PER_CALL	16
 #define WRITES_PER_CALL 4
@@ -28,20 +33,48 @@ int ovl_mover_read(int fd, void *block, size_t size, bool trunc, uint64_t *bytes
 	return 0;
 }
 
-int ovl_mover_write(int fd, const void *block, size_t size, const _Atomic int *gate, int open,
-		    uint64_t *bytes)
+int ovl_mover_source_open(struct ovl_mover_source *source, size_t size, int fill, bool zerocopy)
+{
+	*source = (struct ovl_mover_source){.size = size, .file = -1};
+	if (posix_memalign(&source->block, 4096, size)) {
+		source->block = NULL;
+		return -ENOMEM;
+	}
+	memset(source->block, fill, size);
+	if (!zerocopy)
+		return 0;
+	source->file = memfd_create("ovl-block", MFD_CLOEXEC);
+	if (source->file < 0)
+		return -errno;
+	return write(source->file, source->block, size) == (ssize_t)size ? 0 : -EIO;
+}
+
+void ovl_mover_source_close(struct ovl_mover_source *source)
+{
+	free(source->block);
+	source->block = NULL;
+	if (source->file >= 0)
+		close(source->file);
+	source->file = -1;
+}
+
+int ovl_mover_write(int fd, const struct ovl_mover_source *source, const _Atomic int *gate,
+		    int open, uint64_t *bytes)
 {
 	for (int i = 0; i < WRITES_PER_CALL; i++) {
+		off_t at = 0;
 		ssize_t n;
 
 		if (gate && atomic_load_explicit(gate, memory_order_relaxed) != open)
 			return 0;
-		n = send(fd, block, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = source->file < 0
+			    ? send(fd, source->block, source->size, MSG_NOSIGNAL | MSG_DONTWAIT)
+			    : sendfile(fd, source->file, &at, source->size);
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 		*bytes += (uint64_t)n;
 		/* a short write has filled the buffer: no second call to be told so */
-		if ((size_t)n < size)
+		if ((size_t)n < source->size)
 			return 0;
 	}
 	return 0;

@@ -83,6 +83,14 @@ static int open_stream(struct ovl_sender *s, struct ovl_client *client, uint32_t
 	struct ovl_far *far = &s->far[client->which];
 	int fd = far->used ? ovl_client_open_stream(client, err) : ovl_client_open(client, i, err);
 
+	if (fd >= 0 && s->spec.rx_trunc && client->far != OVL_CLIENT_OWN) {
+		ovl_sock_abort(fd);
+		return ovl_err_set(
+			err, OVL_EXIT_PEER, -EOPNOTSUPP,
+			"%s (%s) is no `ovltrace peer`: nobody knows whether it would "
+			"leave out the copy that --rx trunc leaves out; start that there",
+			client->addr.name, ovl_load_which_name(client->which));
+	}
 	if (fd < 0 || far->used || client->far != OVL_CLIENT_IPERF3)
 		return fd;
 	ovl_far_begin(far, fd);
@@ -260,8 +268,8 @@ static void sample_rtt(struct ovl_sender *s, uint32_t turn)
 	}
 }
 
-static void serve(struct ovl_sender *s, const struct epoll_event *ev, const void *block,
-		  uint64_t now_ns)
+static void serve(struct ovl_sender *s, const struct epoll_event *ev,
+		  const struct ovl_mover_source *source, uint64_t now_ns)
 {
 	struct ovl_sender_stream *stream = &s->stream[ev->data.u32];
 	int rc = 0;
@@ -273,8 +281,8 @@ static void serve(struct ovl_sender *s, const struct epoll_event *ev, const void
 			     ? read_reports(s, stream, now_ns)
 			     : read_nothing(stream);
 	if (!rc && ev->events & EPOLLOUT)
-		rc = ovl_mover_write(stream->fd, block, s->spec.block_bytes, &s->which,
-				     (int)stream->which, &stream->sent_bytes);
+		rc = ovl_mover_write(stream->fd, source, &s->which, (int)stream->which,
+				     &stream->sent_bytes);
 	if (rc)
 		stream_died(s, stream, rc);
 }
@@ -287,7 +295,7 @@ static void drain_wake(struct ovl_sender *s)
 		return; /* nothing there: another turn took it */
 }
 
-static void loop(struct ovl_sender *s, const void *block)
+static void loop(struct ovl_sender *s, const struct ovl_mover_source *source)
 {
 	uint64_t now = ovl_clock_ns(), tick_ns = now + INFO_NS;
 	int armed = OVL_LOAD_PATHS;
@@ -305,7 +313,7 @@ static void loop(struct ovl_sender *s, const void *block)
 			else if (ev[i].data.u32 >= TAG_FAR)
 				far_spoke(s, ev[i].data.u32 - TAG_FAR);
 			else
-				serve(s, &ev[i], block, now);
+				serve(s, &ev[i], source, now);
 		}
 		if (armed != atomic_load(&s->which)) {
 			armed = atomic_load(&s->which);
@@ -368,25 +376,24 @@ void *ovl_sender_main(void *arg)
 {
 	struct ovl_sender *s = arg;
 	struct ovl_err err = OVL_ERR_INIT;
-	void *block = NULL;
+	struct ovl_mover_source source;
 	int rc;
 
-	if (posix_memalign(&block, 4096, s->spec.block_bytes)) {
-		rc = ovl_err_set(&err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the load's block");
-	} else {
-		/* a raw receiver takes what is not zero for options */
-		memset(block, s->spec.raw ? 0 : 0x5a, s->spec.block_bytes);
-		rc = start(s, &err);
-	}
+	/* a raw receiver takes what is not zero for options */
+	rc = ovl_mover_source_open(&source, s->spec.block_bytes, s->spec.raw ? 0 : 0x5a,
+				   s->spec.tx_zerocopy);
+	rc = rc ? ovl_err_set(&err, OVL_EXIT_FAILED, rc, "cannot make the load's block: %s",
+			      strerror(-rc))
+		: start(s, &err);
 	if (rc) {
 		s->err = err; /* published by set_state's lock */
 	} else {
 		s->begun_ns = ovl_clock_ns();
 		set_state(s, OVL_SENDER_RUNNING);
-		loop(s, block);
+		loop(s, &source);
 		end_far(s);
 	}
-	free(block);
+	ovl_mover_source_close(&source);
 	set_state(s, OVL_SENDER_ENDED);
 	return NULL;
 }

@@ -135,6 +135,7 @@ int ovl_wire_params_format(const struct ovl_wire_params *params, struct ovl_buf 
 	ovl_jsonio_add(own, "conns", params->conns);
 	ovl_jsonio_add(own, "window_bytes", params->window_bytes);
 	ovl_jsonio_add(own, "max_frames", params->max_frames);
+	ovl_jsonio_add(own, "rx_trunc", params->rx_trunc);
 	json_object_object_add(obj, "ovltrace", own);
 	return ovl_jsonio_put(obj, out);
 }
@@ -154,7 +155,8 @@ int ovl_wire_params_parse(const char *json, size_t n, struct ovl_wire_params *ou
 	       ovl_jsonio_u32(own, "v", PARAMS_VERSION, PARAMS_VERSION, &version) &&
 	       ovl_jsonio_u32(own, "conns", 1, OVL_WIRE_CONNS_MAX, &out->conns) &&
 	       ovl_jsonio_u32(own, "window_bytes", 0, INT32_MAX, &out->window_bytes) &&
-	       ovl_jsonio_u32(own, "max_frames", 0, INT32_MAX, &out->max_frames);
+	       ovl_jsonio_u32(own, "max_frames", 0, INT32_MAX, &out->max_frames) &&
+	       ovl_jsonio_u32(own, "rx_trunc", 0, 1, &out->rx_trunc);
 	json_object_put(obj);
 	return good ? 0 : -EPROTO;
 }

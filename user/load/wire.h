@@ -54,6 +54,7 @@ struct ovl_wire_params {
 	uint32_t block_bytes;  /* one write */
 	uint32_t window_bytes; /* receive buffer wanted; 0: autotuned */
 	uint32_t max_frames;   /* bound on frames in flight over `streams`; 0: none */
+	uint32_t rx_trunc;     /* 1: drop what is received instead of copying it */
 };
 
 /** Who answered. */
