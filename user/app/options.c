@@ -367,7 +367,7 @@ static const char *const heads[] = {
 		"       ovltrace list stages|hooks           the tables\n\n"
 		"example: ovltrace --load iperf-like --iface flannel.1\n\n",
 	[OVL_CMD_PEER] = "usage: ovltrace peer [options]      far end for `ovltrace --load … "
-			 "--peer HOST`\n\n",
+			 "--peer HOST` and `iperf3 -c HOST`\n\n",
 	[OVL_CMD_LAB] =
 		"usage: ovltrace lab up TOPO [options]         make a lab in network namespaces\n"
 		"       ovltrace lab down [TOPO]              remove one lab, or all\n"
