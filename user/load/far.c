@@ -56,12 +56,13 @@ static int failed(const struct ovl_far *far, const struct ovl_client *client, co
 				   "(state %u): take another version of it, or `ovltrace peer`",
 				   name, path, doing, proto->state);
 	if (rc == -ETIMEDOUT)
-		return ovl_err_set(
-			err, OVL_EXIT_PEER, rc,
-			"the iperf3 server %s (%s) says nothing while %s: if its address "
-			"stands for several servers, the streams may have reached "
-			"another; give the address of one of them",
-			name, path, doing);
+		return ovl_err_set(err, OVL_EXIT_PEER, rc,
+				   "the iperf3 server %s (%s) says nothing while %s: look whether "
+				   "it hangs%s",
+				   name, path, doing,
+				   proto->phase == OVL_IPERF3_CLIENT_STREAMS
+					   ? ", or its address stands for several servers"
+					   : "");
 	return ovl_err_set(err, OVL_EXIT_PEER, rc,
 			   "the iperf3 server %s (%s) has gone away while %s: %s", name, path,
 			   doing, strerror(-rc));
