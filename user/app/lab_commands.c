@@ -73,7 +73,7 @@ static int lab_up(const struct ovl_options *o, struct ovl_err *err)
 				    .nodes = o->nodes,
 				    .pods = o->pods,
 				    .vni = o->vni,
-				    .rate_bps = o->rate_bps,
+				    .rate_bps = o->link_bps,
 				    .batch = o->batch};
 	struct ovl_lab lab;
 	struct ovl_buf b = {0};
