@@ -24,7 +24,15 @@ refused 2 "seconds out of range" "--for '0'" --iface lo --for 0
 refused 2 "negative seconds" "--for '-1'" --iface lo --for=-1
 refused 2 "not a number" "--for 'nan'" --iface lo --for nan
 refused 2 "streams out of range" "1 to 128" --iface lo --load iperf-like -P 129
-refused 2 "bad load" "none or iperf-like" --iface lo --load netcat
+refused 2 "bad load" "none, iperf-like or iperf2" --iface lo --load netcat
+refused 2 "iperf2 without peer" "needs --peer" --iface lo --load iperf2
+refused 2 "bad bitrate" "8K to 1000G" --iface lo --load iperf-like --bitrate 1001G
+refused 2 "no bitrate" "8K to 1000G" --iface lo --load iperf-like -b fast
+refused 2 "reverse to a peer" "run ovltrace on that host" --iface lo --load iperf-like --peer x -R
+refused 2 "reverse without load" "needs --load" --iface lo -R
+refused 2 "bad tx" "copy or zerocopy" --iface lo --load iperf-like --tx fast
+refused 2 "bad rx" "copy or trunc" --iface lo --load iperf-like --rx none
+refused 2 "bad omit" "0 to 600" --iface lo --load iperf-like -O 601
 refused 2 "bad size" "COLSxROWS" --iface lo --render 80
 refused 2 "bad rate" "10 to 5000" --iface lo --sample-hz 9
 refused 2 "two on stdout" "cannot share stdout" --iface lo --json --jsonl

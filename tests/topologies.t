@@ -11,15 +11,18 @@ fi
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 need_root
-need ip iperf3 ping python3 nft qperf
+need ip iperf3 ping python3 nft
 [ -x "$OVLTRACE" ] || skip_all "$OVLTRACE is not built"
 
 lab() { "$OVLTRACE" lab "$@"; }
 left() {
 	find /run/netns /run/ovltrace/lab -mindepth 1 -maxdepth 1 2>/dev/null
-	# daemons of labs under this /run, by the mark they carry
-	grep -lz "^OVLTRACE_LAB=.*@$(stat -c '%d:%i' /run/ovltrace/lab 2>/dev/null |
-		awk -F: '{ printf "%x:%x", $1, $2 }')$" /proc/[0-9]*/environ 2>/dev/null
+	# daemons of labs: what carries the mark and was started under this /run
+	local process mine
+	mine=$(readlink /proc/$$/ns/mnt)
+	grep -slz "^OVLTRACE_LAB=" /proc/[0-9]*/environ | while read -r process; do
+		[ "$(readlink "${process%/environ}/ns/mnt")" != "$mine" ] || echo "$process"
+	done
 }
 all_down() { lab down >/dev/null 2>&1; }
 at_exit all_down
@@ -94,6 +97,37 @@ else
 	one_sentence "docker-published without docker-proxy"
 fi
 
+# Docker's rules
+lab up docker-bridge >/dev/null
+run lab exec docker-bridge c1 -- ping -c 1 -W 1 172.18.0.2
+is "$RC" 1 "docker-bridge: no way from one network to another"
+run lab exec docker-bridge c1 -- ping -c 1 -W 1 172.17.0.3
+is "$RC" 0 "docker-bridge: and one within a network"
+lab down docker-bridge >/dev/null
+if [ -n "$PROXY" ]; then
+	lab up docker-published >/dev/null
+	serve docker-published c1
+	BITS=$(goodput docker-published node2 192.168.77.1 1)
+	[ "${BITS:-0}" -gt 10000000 ]
+	ok $? "docker-published: another machine comes in by DNAT" "$BITS bit/s"
+	like "$(lab exec docker-published node1 -- nft list chain ip nat DOCKER)" \
+		"packets [1-9][0-9]* .*dnat" "docker-published: and the rule has counted it"
+	lab down docker-published >/dev/null
+fi
+
+# daemons that do not start as they should
+fake() {
+	printf '#!/bin/sh\n%s\n' "$1" >"$T/fake" && chmod +x "$T/fake"
+	run env OVLTRACE_DOCKER_PROXY="$T/fake" "$OVLTRACE" lab up docker-published
+	is "$RC:$(left)" "1:" "docker-proxy that $2: failed, nothing left"
+	one_sentence "docker-proxy that $2"
+	like "$ERR" "$3" "... which says why"
+}
+fake 'printf "1\\nno such luck\\n" >&3' "says why it cannot" "no such luck"
+fake 'printf "1\\nstill here" >&3; sleep 60' "cannot and stays" "still here"
+fake 'exec sleep 60' "says nothing" "not said within 5 s"
+fake 'exit 3' "ends at once" "ended at once"
+
 # the MTUs asked for: whole, and in fragments outside
 for pair in "1500 9000 no" "8900 9000 no" "8900 1500 yes" "65000 65535 no"; do
 	read -r overlay underlay split <<<"$pair"
@@ -142,12 +176,40 @@ for i in range(60):
     seen.add(socket.create_connection(('10.96.0.20', 5001), 5).recv(9).decode())
 print(*sorted(seen))")
 is "$ANSWERS" "pod2 pod3" "k8s: services with several endpoints: both are met"
-run lab exec k8s pod1 -- timeout 20 qperf -t 1 10.244.2.2 tcp_lat
-is "$RC" 0 "qperf pod1 → pod2 works"
-run lab exec k8s pod1 -- timeout 20 qperf -t 1 10.96.0.10 tcp_lat
-is "$RC" 1 "qperf through the Service fails: its second port is not in it"
-like "$OUT$ERR" "could not make TCP connection to server" "... and it says so"
-like "$(lab exec k8s node1 -- nft list table ip flannel)" "masquerade" "k8s: SNAT rules are there"
+if command -v qperf >/dev/null; then
+	run lab exec k8s pod1 -- timeout 20 qperf -t 1 10.244.2.2 tcp_lat
+	is "$RC" 0 "qperf pod1 → pod2 works"
+	run lab exec k8s pod1 -- timeout 20 qperf -t 1 10.96.0.10 tcp_lat
+	is "$RC" 1 "qperf through the Service fails: its second port is not in it"
+	like "$OUT$ERR" "could not make TCP connection to server" "... and it says so"
+else
+	skip "no qperf to fail through a Service"
+fi
+for end in node2 pod2; do # tells each client from where it sees it come
+	start "$OVLTRACE" lab exec k8s $end -- python3 -c "
+import socket
+s = socket.create_server(('', 5002))
+while True:
+    c, a = s.accept()
+    c.send(a[0].encode())
+    c.close()"
+	wait_until listens "ovl-k8s-$end" 5002
+done
+seen_as() { # CLIENT-END ADDR
+	lab exec k8s "$1" -- timeout 20 python3 -c "
+import socket
+print(socket.create_connection(('$2', 5002), 5).recv(99).decode())" 2>&1
+}
+is "$(seen_as pod1 192.168.77.2)" 192.168.77.1 "k8s: pod → another node: SNAT, without vxlan"
+is "$(seen_as pod1 10.244.2.2)" 10.244.1.2 "k8s: pod → pod: no SNAT"
+ANSWER=$(lab exec k8s pod2 -- timeout 20 python3 -c "
+import socket
+print(socket.create_connection(('10.96.0.10', 5001), 5).recv(9).decode())" 2>&1)
+is "$ANSWER" "pod2" "k8s: a pod reaches itself through its Service (hairpin)"
+NATED=$(lab exec k8s node1 -- cat /proc/net/nf_conntrack 2>/dev/null |
+	awk '/dport=8472/ { split($0, p, "sport="); split(p[2], s, " "); n = split($0, q, "dport=")
+		if (n > 2 && q[3] + 0 != s[1] + 0 && s[1] + 0) print s[1], q[3] + 0 }')
+is "$NATED" "" "k8s: vxlan's own packets are not translated"
 run "$OVLTRACE" lab exec k8s service -- true
 is "$RC" 2 "exec in an address: usage"
 one_sentence "exec in an address"
@@ -161,7 +223,7 @@ is "$RC" 1 "a second one of the same: failed"
 one_sentence "a second one of the same"
 is "$(lab list | grep -c ' up since ')" 2 "list names both"
 DAEMON=$(pgrep -f '^ovl-relay relay .*10.244.2.0/24=192.168.77.2' | head -n 1)
-like "$(lab down flannel-udp)" "7 namespaces|4 namespaces, 2 daemons" "down of one of them"
+like "$(lab down flannel-udp)" "4 namespaces, 2 daemons" "down of one of them"
 [ -n "$DAEMON" ] && wait_until gone "$DAEMON"
 ok $? "its daemons are gone" "process $DAEMON"
 run lab exec k8s pod1 -- ping -c 1 -W 2 10.244.3.2
@@ -217,6 +279,24 @@ echo "# ratios: host/bridge $(ratio 1 2), bridge/proxy $(ratio 2 3), vxlan/udp $
 all_down
 is "$(left)" "" "five labs at once, down with one command"
 
+# strangers are left alone, daemons are found without the state file
+lab up flannel-udp >/dev/null
+MARK=$(sed -n 's/^mark //p' /run/ovltrace/lab/flannel-udp)
+start env "NOTE_OVLTRACE_LAB=$MARK" sleep 100
+STRANGER=$STARTED
+start env "OVLTRACE_LAB=flannel-udp:0" sleep 100
+OTHER=$STARTED
+start ip netns exec ovl-flannel-udp-node1 sleep 100
+INSIDE=$STARTED
+sleep 0.2
+echo damaged >/run/ovltrace/lab/flannel-udp
+like "$(lab down flannel-udp)" "4 namespaces, 2 daemons" "down of a lab whose state file is damaged"
+kill -0 "$STRANGER" && kill -0 "$OTHER" && kill -0 "$INSIDE"
+ok $? "what only looks like a daemon, or only is inside, lives on"
+kill "$STRANGER" "$OTHER" "$INSIDE"
+wait "$STRANGER" "$OTHER" "$INSIDE" 2>/dev/null
+is "$(left)" "" "nothing is left"
+
 # killed at any moment, and then `down`
 cat >"$T/kill.py" <<'END'
 import os, random, subprocess, sys, time
@@ -227,8 +307,10 @@ begin = time.time()
 subprocess.run([tool, "lab", "up", topo], **quiet)
 whole = time.time() - begin
 subprocess.run([tool, "lab", "down", topo], **quiet)
-here = os.stat("/run/ovltrace/lab")
-mark = b"OVLTRACE_LAB=%s@%x:%x" % (topo.encode(), here.st_dev, here.st_ino)
+mark = b"OVLTRACE_LAB=" + topo.encode() + b":"
+here = os.readlink("/proc/self/ns/mnt")
+seed = random.randrange(1 << 30)
+random.seed(seed)
 for i in range(10):
     up = subprocess.Popen([tool, "lab", "up", topo], **quiet)
     time.sleep(random.uniform(0, whole))
@@ -241,12 +323,13 @@ for i in range(10):
     left = os.listdir("/run/netns") + os.listdir("/run/ovltrace/lab")
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if mark in open("/proc/%s/environ" % pid, "rb").read().split(b"\0"):
+            own = open("/proc/%s/environ" % pid, "rb").read().split(b"\0")
+            if any(v.startswith(mark) for v in own) and here == os.readlink("/proc/%s/ns/mnt" % pid):
                 left.append("process " + pid)
         except OSError:
             pass
     if left or (code == 0) != (state != "nothing"):
-        print("kill", i, state, "down", code, "left", left)
+        print("kill", i, state, "down", code, "left", left, "seed", seed)
         sys.exit(1)
 print(seen)
 END

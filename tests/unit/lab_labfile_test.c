@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "tap.h"
 
-#define HEAD "ovltrace-lab 2\n"
+#define HEAD "ovltrace-lab 2\nmark x:1\n"
 #define END  "end node1 ovl-x-node1 10.0.0.1 a 1 0 0 1\n"
 
 static bool parses(const char *text, struct ovl_labfile *state)
@@ -39,12 +39,14 @@ static void round_trip(void)
 	memcpy(in.lab.ends, ends, sizeof(ends));
 	ovl_str_copy(in.lab.topology, sizeof(in.lab.topology), "k8s");
 	ovl_str_copy(in.lab.iface, sizeof(in.lab.iface), "flannel.1");
+	ovl_str_copy(in.mark, sizeof(in.mark), "k8s:00ff");
 	ovl_str_copy(in.by, sizeof(in.by), "root for anna, process 12 on pts/0");
 	ovl_labfile_format(&in, &text);
 	ok(parses(ovl_buf_str(&text), &out), "what is written can be read");
 	is_str(out.lab.topology, "k8s", "topology");
 	is_str(out.lab.iface, "flannel.1", "interface");
 	is_str(out.by, in.by, "by whom");
+	is_str(out.mark, "k8s:00ff", "mark");
 	is_int(out.at_unix_s, 1700000000, "when");
 	ok(out.complete, "complete");
 	is_int(out.offloads, OVL_LAB_OFFLOADS_NOGSO, "offloads");
@@ -74,6 +76,7 @@ static void damaged(void)
 		{"ovltrace-lab 1\ntopology x\n" END, "other format"},
 		{HEAD "topology x\n", "no ends"},
 		{HEAD END, "no topology"},
+		{"ovltrace-lab 2\ntopology x\n" END, "no mark"},
 		{HEAD "topology x\nend\n", "key without value"},
 		{HEAD "topology x\nend node1 production 10.0.0.1 a 1 0 0 1\n",
 		 "a namespace without the lab's prefix is never ours"},
@@ -111,8 +114,23 @@ static void damaged(void)
 	ok(!s.complete, "not complete unless it says so");
 }
 
+/* Who made it comes from the environment, and the file is read by lines. */
+static void signature(void)
+{
+	struct ovl_labfile a = {.lab = {.topology = "host"}}, b = a;
+
+	setenv("SUDO_USER", "anna\nmax_frames 1", 1);
+	ovl_labfile_sign(&a);
+	ovl_labfile_sign(&b);
+	ok(!strchr(a.by, '\n') && strstr(a.by, "for anna?max_frames"), "by: %s", a.by);
+	ok(!strncmp(a.mark, "host:", 5) && strcmp(a.mark, b.mark), "marks differ: %s, %s", a.mark,
+	   b.mark);
+	ok(a.at_unix_s > 1600000000, "when");
+}
+
 int main(void)
 {
+	signature();
 	round_trip();
 	damaged();
 	is_str(ovl_labfile_offloads_name(OVL_LAB_OFFLOADS_CLOUD), "cloud", "profile name");

@@ -196,8 +196,7 @@ static void fragments(void)
 	} rows[] = {
 		{OVL_LAB_IPV6_NONE, 1450, 1500, 1},    {OVL_LAB_IPV6_NONE, 1451, 1500, 2},
 		{OVL_LAB_IPV6_NONE, 1500, 1500, 2},    {OVL_LAB_IPV6_NONE, 8900, 1500, 7},
-		{OVL_LAB_IPV6_OUTSIDE, 1430, 1500, 1}, {OVL_LAB_IPV6_OUTSIDE, 1450, 1500, 2},
-		{OVL_LAB_IPV6_NONE, 65000, 65535, 1},
+		{OVL_LAB_IPV6_OUTSIDE, 1430, 1500, 1}, {OVL_LAB_IPV6_NONE, 65000, 65535, 1},
 	};
 	const struct ovl_topo *t = ovl_topo_find("vxlan-mtu");
 
@@ -232,6 +231,11 @@ static void refused(void)
 		{{.topology = "flannel-vxlan", .overlay_mtu = 20}, "overlay of MTU 20"},
 		{{.topology = "flannel-vxlan", .ipv6 = 1, .overlay_mtu = 1200}, "MTU 1200"},
 		{{.topology = "flannel-vxlan", .ipv6 = 2, .underlay_mtu = 1270}, "MTU 1270"},
+		{{.topology = "vxlan-mtu", .overlay_mtu = 65486, .underlay_mtu = 65535},
+		 "at most 65485"},
+		{{.topology = "flannel-udp", .overlay_mtu = 65508, .underlay_mtu = 65535},
+		 "at most 65507"},
+		{{.topology = "vxlan-mtu", .ipv6 = 2, .overlay_mtu = 1431}, "at most 1430"},
 		{{.topology = "flannel-vxlan", .vni = 0x1000000}, "VNI 16777216"},
 		{{.topology = "flannel-vxlan", .cpu_receiver = 99999}, "CPU 99999"},
 		{{.topology = "flannel-vxlan", .cpu_sender = -1}, "CPU -1"},

@@ -116,32 +116,6 @@ static void test_busy(struct peer *p)
 	ok(works(p->port), "and after it the next one is served");
 }
 
-static int dial(uint16_t port)
-{
-	struct sockaddr_in sa = {.sin_family = AF_INET,
-				 .sin_port = htons(port),
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)))
-		abort();
-	return fd;
-}
-
-/* Is fd closed by the other side within ms? What it sends meanwhile is read away. */
-static bool closed_within(int fd, int ms)
-{
-	uint64_t end = ovl_clock_ns() + (uint64_t)ms * 1000000;
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	char buf[256];
-
-	do {
-		if (poll(&p, 1, ms < 50 ? ms : 50) > 0 && recv(fd, buf, sizeof(buf), 0) <= 0)
-			return true;
-	} while (ovl_clock_ns() < end);
-	return false;
-}
-
 /* A whole good handshake of the client as bytes: cookie and parameters. */
 static size_t good_bytes(char *out, size_t size, uint32_t max_frames)
 {
@@ -159,18 +133,6 @@ static size_t good_bytes(char *out, size_t size, uint32_t max_frames)
 	n += buf.n;
 	ovl_buf_fini(&buf);
 	return n;
-}
-
-static void send_and_leave(uint16_t port, const void *p, size_t n, bool reset)
-{
-	const struct linger hard = {.l_onoff = 1};
-	int fd = dial(port);
-
-	if (n && send(fd, p, n, MSG_NOSIGNAL) < 0)
-		printf("# the peer was faster: %s\n", strerror(errno));
-	if (reset)
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
-	close(fd);
 }
 
 static void test_hostile(struct peer *p)

@@ -6,8 +6,12 @@
 
 #include "load/wire.h"
 
-static const struct ovl_wire_params good = {
-	.conns = 8, .streams = 4, .block_bytes = 131072, .window_bytes = 65536, .max_frames = 800};
+static const struct ovl_wire_params good = {.conns = 8,
+					    .streams = 4,
+					    .block_bytes = 131072,
+					    .window_bytes = 65536,
+					    .max_frames = 800,
+					    .rx_trunc = 1};
 
 static void test_cookie(void)
 {
@@ -71,27 +75,29 @@ static void test_params_hostile(void)
 		"null",
 		"\"ovltrace\"",
 		"{\"parallel\":4,\"len\":131072}",
+		"{\"parallel\":4,\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":8,\"window_bytes\":"
+		"0,\"max_frames\":0,\"rx_trunc\":2}}",
 		"{\"parallel\":4,\"len\":131072,\"ovltrace\":1}",
 		"{\"parallel\":4,\"len\":131072,\"ovltrace\":{\"v\":2,\"conns\":8,\"window_bytes\":"
-		"0,\"max_frames\":0}}",
+		"0,\"max_frames\":0,\"rx_trunc\":0}}",
 		"{\"parallel\":0,\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":8,\"window_bytes\":"
-		"0,\"max_frames\":0}}",
+		"0,\"max_frames\":0,\"rx_trunc\":0}}",
 		"{\"parallel\":-1,\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":8,\"window_"
-		"bytes\":0,\"max_frames\":0}}",
+		"bytes\":0,\"max_frames\":0,\"rx_trunc\":0}}",
 		"{\"parallel\":4,\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":257,\"window_"
-		"bytes\":0,\"max_frames\":0}}",
+		"bytes\":0,\"max_frames\":0,\"rx_trunc\":0}}",
 		"{\"parallel\":4,\"len\":1e99,\"ovltrace\":{\"v\":1,\"conns\":8,\"window_bytes\":0,"
-		"\"max_frames\":0}}",
+		"\"max_frames\":0,\"rx_trunc\":0}}",
 		"{\"parallel\":\"4\",\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":8,\"window_"
-		"bytes\":0,\"max_frames\":0}}",
+		"bytes\":0,\"max_frames\":0,\"rx_trunc\":0}}",
 		"{\"parallel\":4,\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":8,\"window_bytes\":"
-		"99999999999,\"max_frames\":0}}",
+		"99999999999,\"max_frames\":0,\"rx_trunc\":0}}",
 		"{\"parallel\":4,\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":8,\"window_bytes\":"
-		"0,\"max_frames\":0}} x",
+		"0,\"max_frames\":0,\"rx_trunc\":0}} x",
 		"{\"parallel\":4,\"a\":[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]],\"len\":131072,\"ovltrace\":"
-		"{\"v\":1,\"conns\":8,\"window_bytes\":0,\"max_frames\":0}}",
+		"{\"v\":1,\"conns\":8,\"window_bytes\":0,\"max_frames\":0,\"rx_trunc\":0}}",
 		"{\"parallel\":18446744073709551615,\"len\":131072,\"ovltrace\":{\"v\":1,\"conns\":"
-		"8,\"window_bytes\":0,\"max_frames\":0}}",
+		"8,\"window_bytes\":0,\"max_frames\":0,\"rx_trunc\":0}}",
 	};
 	struct ovl_wire_params out;
 	char *big = malloc(OVL_WIRE_JSON_MAX + 1);

@@ -5,6 +5,8 @@
 #define OVL_TESTS_PEER_KIT_H
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -28,6 +30,8 @@ struct peer {
 	const char *bind;
 	pthread_barrier_t ready;
 	struct ovl_err err;
+	_Atomic int served; /* tests */
+	struct ovl_peer_served last;
 };
 
 static inline void sleep_ms(long ms)
@@ -74,6 +78,14 @@ static inline void peer_ready(void *arg, uint16_t port)
 	pthread_barrier_wait(&p->ready);
 }
 
+static inline void peer_served(void *arg, const struct ovl_peer_served *what)
+{
+	struct peer *p = arg;
+
+	p->last = *what;
+	p->served++;
+}
+
 static inline void *peer_main(void *arg)
 {
 	struct peer *p = arg;
@@ -81,6 +93,7 @@ static inline void *peer_main(void *arg)
 					   .port = p->port,
 					   .stop_fd = p->stop_fd,
 					   .ready = peer_ready,
+					   .served = peer_served,
 					   .arg = p};
 
 	p->rc = ovl_peer_serve(&spec, &p->err);
@@ -164,6 +177,44 @@ static inline int read_broken(struct ovl_load *load, struct ovl_err *err)
 		rc = ovl_load_read(load, OVL_LOAD_OVERLAY, &counts, err);
 	while (!rc && ovl_clock_ns() < end);
 	return rc;
+}
+
+static inline int dial(uint16_t port)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET,
+				 .sin_port = htons(port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)))
+		abort();
+	return fd;
+}
+
+/* Is fd closed by the other side within ms? What it sends meanwhile is read away. */
+static inline bool closed_within(int fd, int ms)
+{
+	uint64_t end = ovl_clock_ns() + (uint64_t)ms * 1000000;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	char buf[256];
+
+	do {
+		if (poll(&p, 1, ms < 50 ? ms : 50) > 0 && recv(fd, buf, sizeof(buf), 0) <= 0)
+			return true;
+	} while (ovl_clock_ns() < end);
+	return false;
+}
+
+static inline void send_and_leave(uint16_t port, const void *p, size_t n, bool reset)
+{
+	const struct linger hard = {.l_onoff = 1};
+	int fd = dial(port);
+
+	if (n && send(fd, p, n, MSG_NOSIGNAL) < 0)
+		printf("# the peer was faster: %s\n", strerror(errno));
+	if (reset)
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+	close(fd);
 }
 
 #endif

@@ -361,10 +361,11 @@ static void test_devices(void)
 	is_str(json_object_to_json_string_ext(get(o, "devices.0"), JSON_C_TO_STRING_PLAIN),
 	       "{\"iface\":\"flannel.1\",\"netns\":\"ovl-flannel-vxlan-node1\",\"kind\":"
 	       "\"vxlan\",\"mtu\":1450,\"ifindex\":2,\"up\":true,\"master\":null,"
-	       "\"lower\":\"eth0\",\"rx\":{\"bytes\":1,\"pkts\":2,\"drops\":3,\"errors\":4},"
+	       "\"lower\":{\"iface\":\"eth0\",\"netns\":\"ovl-flannel-vxlan-node1\"},\"rx\":{"
+	       "\"bytes\":1,\"pkts\":2,\"drops\":3,\"errors\":4},"
 	       "\"tx\":{\"bytes\":5,\"pkts\":6,\"drops\":7,\"errors\":8}}",
 	       "one with everything known");
-	is_str(json_object_get_string(get(o, "devices.1.master")), "ens3", "a port's master");
+	is_str(json_object_get_string(get(o, "devices.1.master.iface")), "ens3", "a port's master");
 	ok(is_null(o, "devices.1.rx") && is_null(o, "devices.3.tx"), "counters not read: null");
 	is_str(json_object_get_string(get(o, "devices.2.kind")), "loopback", "loopback");
 	is_str(json_object_get_string(get(o, "devices.2.netns")), "net:[4026532002]", "its place");

@@ -1,5 +1,6 @@
 /* The commands around labs: lab, and relay, the daemon that one topology needs. */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +14,6 @@
 #include "lab/lab.h"
 #include "lab/relay.h"
 
-#define RELAY_PORT	 8285 /* flannel's */
-#define RELAY_READY_FD	 3    /* as docker-proxy's */
 #define RELAY_ROUTES_MAX 64
 
 static int lab_offloads(const char *word, enum ovl_lab_offloads *out, struct ovl_err *err)
@@ -47,19 +46,17 @@ static void hold_signals(bool hold)
 	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
-/* The commands that go on from here; of a device that every namespace has one, where. */
+/* The commands that go on from here, exact: other labs or the host may have such a device too. */
 static void say_up(const struct ovl_lab *lab, struct ovl_buf *b)
 {
 	const struct ovl_lab_pair *load = &lab->load[OVL_LAB_LOAD_OVERLAY];
-	const bool common = !strcmp(lab->iface, "lo") || !strcmp(lab->iface, "eth0");
 
 	ovl_buf_printf(b, "%s is up:", lab->topology);
 	for (uint32_t i = 0; i < lab->n_ends; i++)
 		ovl_buf_printf(b, "%s %s%s%s", i ? "," : "", lab->ends[i].name,
 			       *lab->ends[i].addr ? " " : "", lab->ends[i].addr);
-	ovl_buf_printf(b, "\nlook:   ovltrace --load iperf-like --iface %s", lab->iface);
-	if (common)
-		ovl_buf_printf(b, " --netns %s", lab->ends[lab->iface_end].netns);
+	ovl_buf_printf(b, "\nlook:   ovltrace --load iperf-like --iface %s --netns %s", lab->iface,
+		       lab->ends[lab->iface_end].netns);
 	ovl_buf_printf(b,
 		       "\nenter:  ovltrace lab exec %s %s -- CMD   (or ip netns exec %s CMD)\n"
 		       "remove: ovltrace lab down %s\n",
@@ -76,7 +73,7 @@ static int lab_up(const struct ovl_options *o, struct ovl_err *err)
 				    .nodes = o->nodes,
 				    .pods = o->pods,
 				    .vni = o->vni,
-				    .rate_bps = o->rate_bps,
+				    .rate_bps = o->link_bps,
 				    .batch = o->batch};
 	struct ovl_lab lab;
 	struct ovl_buf b = {0};
@@ -156,17 +153,32 @@ static int ready_fd(void)
 {
 	struct stat st;
 
-	return fstat(RELAY_READY_FD, &st) == 0 && S_ISFIFO(st.st_mode) ? RELAY_READY_FD : -1;
+	return fstat(OVL_RELAY_READY_FD, &st) == 0 && S_ISFIFO(st.st_mode) ? OVL_RELAY_READY_FD
+									   : -1;
+}
+
+/* What was moved and what was lost; a lab's daemons have nobody on stderr. */
+static void relay_say(const struct ovl_relay_counts *c)
+{
+	fprintf(stderr,
+		"ovltrace: relay: %" PRIu64 " packets to the wire, %" PRIu64
+		" to the tun device; lost: "
+		"%" PRIu64 " malformed, %" PRIu64 " without route, %" PRIu64 " expired, %" PRIu64
+		" not sent, %" PRIu64 " refused by the tun device, %" PRIu64 " came too fast\n",
+		c->to_wire_pkts, c->to_tun_pkts, c->malformed, c->no_route, c->expired,
+		c->send_failed, c->tun_refused, c->overflowed);
 }
 
 int ovl_cmd_relay(const struct ovl_options *o, struct ovl_err *err)
 {
 	struct relay_words words = {.n = 0};
+	struct ovl_relay_counts counts = {0};
 	struct ovl_relay_spec spec = {.routes = words.routes,
 				      .batch = o->batch,
-				      .port = o->port ? o->port : RELAY_PORT,
+				      .port = o->port ? o->port : OVL_RELAY_PORT,
 				      .ready_fd = ready_fd(),
-				      .cpu = -1};
+				      .cpu = -1,
+				      .counts = &counts};
 	int rc;
 
 	if (o->n_args < 3)
@@ -187,5 +199,6 @@ int ovl_cmd_relay(const struct ovl_options *o, struct ovl_err *err)
 				   "cannot watch for signals: %s", strerror(-spec.stop_fd));
 	rc = ovl_relay_run(&spec, err);
 	close(spec.stop_fd);
+	relay_say(&counts);
 	return rc;
 }

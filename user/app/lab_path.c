@@ -41,6 +41,12 @@ static int choose(const struct ovl_options *o, struct ovl_lab *lab, struct ovl_e
 				   "exec %s %s -- ovltrace peer`), then give --peer %s",
 				   o->peer, to->servers, lab->topology, lab->ends[to->server].name,
 				   to->addr);
+	if (to->place == OVL_LAB_NOWHERE && o->port && o->port != OVL_LAB_SERVED_PORT)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--peer %s --port %u: only port %d of it leads to %s; leave out "
+				   "--port",
+				   o->peer, o->port, OVL_LAB_SERVED_PORT,
+				   lab->ends[to->server].name);
 	*pair = (struct ovl_lab_pair){true, index_of(lab, from), index_of(lab, to)};
 	return 0;
 }
@@ -57,6 +63,23 @@ static void fill(const struct ovl_lab *lab, const struct ovl_lab_pair *pair,
 	/* what is only an address is served elsewhere, at the one port that is translated */
 	if (server != to)
 		ovl_str_copy(path->listen, sizeof(path->listen), server->addr);
+}
+
+/* -R: the other end connects and sends. What is only an address cannot. */
+static int turn_round(struct ovl_lab *lab, struct ovl_err *err)
+{
+	for (int i = 0; i < OVL_LAB_LOADS; i++) {
+		struct ovl_lab_pair *pair = &lab->load[i];
+
+		if (pair->used && lab->ends[pair->to].place == OVL_LAB_NOWHERE)
+			return ovl_err_set(
+				err, OVL_EXIT_USAGE, -EINVAL,
+				"-R: %s of lab %s is an address (%s) and cannot send; name "
+				"the ends the other way round, or leave out -R",
+				lab->ends[pair->to].name, lab->topology, lab->ends[pair->to].addr);
+		*pair = (struct ovl_lab_pair){pair->used, pair->to, pair->from};
+	}
+	return 0;
 }
 
 int ovl_lab_path(const struct ovl_options *o, struct ovl_lab *lab, struct ovl_load_spec *load,
@@ -77,26 +100,37 @@ int ovl_lab_path(const struct ovl_options *o, struct ovl_lab *lab, struct ovl_lo
 		if (rc)
 			return rc;
 	}
+	if (o->reverse) {
+		int rc = turn_round(lab, err);
+
+		if (rc)
+			return rc;
+	}
 	fill(lab, &lab->load[OVL_LAB_LOAD_OVERLAY], &load->path[OVL_LOAD_OVERLAY]);
 	if (under->used && !off)
 		fill(lab, under, &load->path[OVL_LOAD_UNDERLAY]);
-	load->cpu_sender = lab->cpu_sender;
-	load->cpu_receiver = lab->cpu_receiver;
+	/* each node's packets are steered to its own CPU, whoever sends */
+	load->cpu_sender = o->reverse ? lab->cpu_receiver : lab->cpu_sender;
+	load->cpu_receiver = o->reverse ? lab->cpu_sender : lab->cpu_receiver;
 	/* the routes of a lab bound one stream, those of a twin as many as it was made for */
 	load->max_frames = o->window_bytes || lab->twin || o->streams == 1 ? 0 : lab->max_frames;
 	return 0;
 }
 
-void ovl_lab_path_say(const struct ovl_lab *lab, const char *iface, char *text, size_t n)
+void ovl_lab_path_say(const struct ovl_lab *lab, const char *iface,
+		      const struct ovl_load_spec *load, char *text, size_t n)
 {
 	const struct ovl_lab_pair *over = &lab->load[OVL_LAB_LOAD_OVERLAY];
 	const struct ovl_lab_pair *under = &lab->load[OVL_LAB_LOAD_UNDERLAY];
 	char reference[64] = "";
 
-	if (under->used)
+	if (under->used && lab->ends[under->from].place == lab->ends[under->to].place)
+		snprintf(reference, sizeof(reference), ", loopback of %s as the reference",
+			 lab->ends[under->from].name);
+	else if (under->used)
 		snprintf(reference, sizeof(reference), ", %s to %s as its underlay",
 			 lab->ends[under->from].name, lab->ends[under->to].name);
 	snprintf(text, n, "lab %s: %s to %s over %s%s; sender on CPU %d, receiver on CPU %d",
 		 lab->topology, lab->ends[over->from].name, lab->ends[over->to].name, iface,
-		 reference, lab->cpu_sender, lab->cpu_receiver);
+		 reference, load->cpu_sender, load->cpu_receiver);
 }

@@ -18,6 +18,7 @@ bool ovl_lab_path_named(const struct ovl_options *o, const struct ovl_lab *lab);
 int ovl_lab_path(const struct ovl_options *o, struct ovl_lab *lab, struct ovl_load_spec *load,
 		 struct ovl_err *err);
 /** One sentence: which lab, which ends, which CPUs; iface: the device looked at. */
-void ovl_lab_path_say(const struct ovl_lab *lab, const char *iface, char *text, size_t n);
+void ovl_lab_path_say(const struct ovl_lab *lab, const char *iface,
+		      const struct ovl_load_spec *load, char *text, size_t n);
 
 #endif

@@ -87,6 +87,29 @@ static bool parse_bytes(const char *s, uint64_t min, uint64_t max, uint32_t *out
 	return true;
 }
 
+/* Bits per second with K, M or G (1000-based, as iperf3). */
+static bool parse_rate(const char *s, uint64_t *out)
+{
+	static const char units[] = "kmgKMG";
+	char digits[24];
+	size_t n = strlen(s);
+	const char *unit = n ? strchr(units, s[n - 1]) : NULL;
+	unsigned long long v, per = 1;
+
+	if (!n || n >= sizeof(digits))
+		return false;
+	memcpy(digits, s, n + 1);
+	if (unit)
+		digits[n - 1] = '\0';
+	for (long i = unit ? (unit - units) % 3 : -1; i >= 0; i--)
+		per *= 1000;
+	if (!ovl_str_u64(digits, 1, 1000000000000ull, &v) || v * per < 8000 ||
+	    v > 1000000000000ull / per)
+		return false;
+	*out = v * per;
+	return true;
+}
+
 static int set_number(int key, const char *arg, struct ovl_options *o, struct ovl_err *err)
 {
 	unsigned long long v = 0;
@@ -128,38 +151,18 @@ static int set_number(int key, const char *arg, struct ovl_options *o, struct ov
 		return parse_seconds(arg, 0.5, 86400, &o->for_s)
 			       ? 0
 			       : usage(err, key, arg, "seconds from 0.5 to 86400");
+	case OPT_OMIT:
+		return parse_seconds(arg, 0, 600, &o->omit_s)
+			       ? 0
+			       : usage(err, key, arg, "seconds from 0 to 600");
+	case OPT_RATE:
+		return parse_rate(arg, &o->rate_bps) ? 0 : usage(err, key, arg, "8K to 1000G");
 	case OPT_INTERVAL:
 		return parse_seconds(arg, 0.1, 60, &o->interval_s)
 			       ? 0
 			       : usage(err, key, arg, "seconds from 0.1 to 60");
 	}
 	return -ENOENT;
-}
-
-/* A rate in bit/s with K, M or G (1000-based, as links are sold). */
-static bool parse_rate(const char *s, uint64_t *out)
-{
-	char digits[24];
-	size_t n = strlen(s);
-	unsigned long long v, unit = 1;
-
-	if (!n || n >= sizeof(digits))
-		return false;
-	memcpy(digits, s, n + 1);
-	switch (digits[n - 1]) {
-	case 'k':
-	case 'K': unit = 1000; break;
-	case 'm':
-	case 'M': unit = 1000000; break;
-	case 'g':
-	case 'G': unit = 1000000000; break;
-	}
-	if (unit > 1)
-		digits[n - 1] = '\0';
-	if (!ovl_str_u64(digits, 1, 1000000000000ull / unit, &v))
-		return false;
-	*out = v * unit;
-	return true;
 }
 
 /* What a lab is made of; its topology knows the narrower limits. */
@@ -190,10 +193,10 @@ static int set_lab(int key, const char *arg, struct ovl_options *o, struct ovl_e
 		*(uint32_t *)((char *)o + numbers[i].at) = (uint32_t)v;
 		return 0;
 	}
-	if (key == OPT_RATE)
-		return parse_rate(arg, &o->rate_bps)
+	if (key == OPT_LINK_RATE)
+		return parse_rate(arg, &o->link_bps)
 			       ? 0
-			       : usage(err, key, arg, "bit/s such as 100M or 2G, at most 1000G");
+			       : usage(err, key, arg, "bit/s from 8K to 1000G, such as 100M");
 	if (key == OPT_IPV6) {
 		static const char *const words[] = {"", "inside", "outside", "both"};
 
@@ -211,10 +214,20 @@ static int set_choice(int key, const char *arg, struct ovl_options *o, struct ov
 
 	switch (key) {
 	case OPT_LOAD:
-		o->load = !strcmp(arg, "iperf-like");
+		o->load_raw = !strcmp(arg, "iperf2");
+		o->load = o->load_raw || !strcmp(arg, "iperf-like");
 		if (!o->load && strcmp(arg, "none") != 0)
-			return usage(err, key, arg, "none or iperf-like");
+			return usage(err, key, arg, "none, iperf-like or iperf2");
 		return 0;
+	case OPT_TX:
+		o->tx_zerocopy = !strcmp(arg, "zerocopy");
+		return o->tx_zerocopy || !strcmp(arg, "copy")
+			       ? 0
+			       : usage(err, key, arg, "copy or zerocopy");
+	case OPT_RX:
+		o->rx_trunc = !strcmp(arg, "trunc");
+		return o->rx_trunc || !strcmp(arg, "copy") ? 0
+							   : usage(err, key, arg, "copy or trunc");
 	case OPT_COLOR:
 		if (!strcmp(arg, "always"))
 			o->color = OVL_COLOR_ALWAYS;
@@ -254,6 +267,7 @@ static int set_flag(int key, struct ovl_options *o)
 {
 	switch (key) {
 	case OPT_LOAD_ANYWAY: o->load_anyway = true; return 0;
+	case OPT_REVERSE: o->reverse = true; return 0;
 	case OPT_PLAIN: o->plain = true; return 0;
 	case OPT_BATCH: o->batch = true; return 0;
 	case OPT_ASCII: o->ascii = true; return 0;
@@ -299,6 +313,15 @@ static int check_run(const struct ovl_options *o, struct ovl_err *err)
 	if ((o->peer || o->load_anyway) && !o->load)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--peer and --load-anyway need --load iperf-like");
+	if (o->load_raw && !o->peer)
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"--load iperf2 needs --peer: the far end, where `iperf -s` runs");
+	if (o->reverse && (!o->load || o->peer))
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   o->peer ? "--reverse with --peer: run ovltrace on that host and "
+					     "`ovltrace peer` here"
+					   : "--reverse needs --load iperf-like");
 	if (o->load && o->interval_s < 0.5)
 		return ovl_err_set(
 			err, OVL_EXIT_USAGE, -EINVAL,
@@ -330,7 +353,7 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 	char shorts[2 + OPT_COUNT_OF * 3] = ":";
 	int c, rc;
 
-	*out = (struct ovl_options){.for_s = NAN, .interval_s = NAN, .streams = 1};
+	*out = (struct ovl_options){.for_s = NAN, .interval_s = NAN, .omit_s = NAN, .streams = 1};
 	for (int i = 0; i < OPT_COUNT_OF; i++) {
 		longs[i] = (struct option){rows[i].name, rows[i].arg, NULL, 1000 + i};
 		if (rows[i].ch) {
@@ -389,7 +412,7 @@ static const char *const heads[] = {
 		"backend\n\n"
 		"example: ovltrace --load iperf-like --iface flannel.1\n\n",
 	[OVL_CMD_PEER] = "usage: ovltrace peer [options]      far end for `ovltrace --load … "
-			 "--peer HOST`\n\n",
+			 "--peer HOST` and `iperf3 -c HOST`\n\n",
 	[OVL_CMD_LAB] =
 		"usage: ovltrace lab up TOPO [options]         make a lab in network namespaces\n"
 		"       ovltrace lab down [TOPO]              remove one lab, or all\n"
@@ -455,10 +478,13 @@ int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
 
 	rc |= add(facts, "iface", "%s", o->iface ? o->iface : "");
 	rc |= add(facts, "netns", "%s", o->netns ? o->netns : "");
-	rc |= add(facts, "load", "%s", o->load ? "iperf-like" : "none");
+	rc |= add(facts, "load", "%s", o->load_raw ? "iperf2" : o->load ? "iperf-like" : "none");
 	rc |= add(facts, "peer", "%s", o->peer ? o->peer : "");
 	rc |= add(facts, "from", "%s", o->from ? o->from : "");
 	rc |= add(facts, "baseline", "%s", o->baseline ? o->baseline : "auto");
+	rc |= add(facts, "reverse", "%s", o->reverse ? "true" : "false");
+	rc |= add(facts, "tx", "%s", o->tx_zerocopy ? "zerocopy" : "copy");
+	rc |= add(facts, "rx", "%s", o->rx_trunc ? "trunc" : "copy");
 	rc |= add(facts, "load_anyway", "%s", o->load_anyway ? "true" : "false");
 	rc |= isnan(o->for_s) ? 0 : add(facts, "for", "%g", o->for_s);
 	rc |= o->count ? add(facts, "count", "%llu", o->count) : 0;

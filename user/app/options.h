@@ -32,11 +32,16 @@ enum ovl_color { OVL_COLOR_AUTO = 0, OVL_COLOR_ALWAYS, OVL_COLOR_NEVER };
 struct ovl_options {
 	bool help, version;
 	const char *iface, *netns;
-	bool load; /* --load iperf-like */
+	bool load;     /* --load, not none */
+	bool load_raw; /* --load iperf2 */
+	bool reverse;
+	bool tx_zerocopy, rx_trunc;
 	const char *peer, *from, *baseline;
 	bool load_anyway;
 	double for_s;		  /* NAN: not given */
 	double interval_s;	  /* NAN: not given */
+	double omit_s;		  /* NAN: not given */
+	uint64_t rate_bps;	  /* of each stream; 0: unlimited */
 	unsigned long long count; /* 0: not given */
 	uint32_t streams, block_bytes, mss_bytes, window_bytes;
 	const char *congestion;
@@ -50,7 +55,7 @@ struct ovl_options {
 	const char *offloads;
 	enum ovl_lab_ipv6 ipv6;
 	uint32_t mtu, overlay_mtu, nodes, pods, vni; /* 0: not given */
-	uint64_t rate_bps;			     /* 0: not given */
+	uint64_t link_bps;			     /* 0: not given */
 	bool batch;
 	bool ascii, mono;
 	enum ovl_color color;

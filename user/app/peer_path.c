@@ -46,13 +46,18 @@ static int resolve(const char *option, const char *word, char addr[64], uint16_t
 		  : 0;
 }
 
-/* Does an `ovltrace peer` answer on this path? Asked by connecting as the load will. */
+/*
+ * Does a peer answer on the overlay, and on the underlay, too? Asked by connecting as the load
+ * will: an iperf3 server sees a whole test without data, and one that serves both paths says that
+ * it is busy on the second.
+ */
 static int ask(const struct ovl_load_spec *load, enum ovl_load_which which, struct ovl_err *err)
 {
 	struct ovl_load_spec probe = *load;
 	struct ovl_load *trial;
 
-	probe.path[OVL_LOAD_PATHS - 1 - which].used = false;
+	if (which == OVL_LOAD_OVERLAY)
+		probe.path[OVL_LOAD_UNDERLAY].used = false;
 	probe.streams = 1;
 	if (which == OVL_LOAD_UNDERLAY)
 		probe.connect_timeout_ms = 1000;
@@ -87,6 +92,14 @@ static int underlay(const struct ovl_options *o, const struct ovl_target *target
 					 o->baseline, load->port);
 		return rc;
 	}
+	if (load->raw) {
+		path->used = false;
+		snprintf(
+			said, OVL_TEXT_MAX,
+			"no underlay to compare with: name it by --baseline HOST, where `iperf -s` "
+			"runs, too");
+		return 0;
+	}
 	/* asking the peer also fills the neighbour entry that leads to its VTEP */
 	rc = ask(load, OVL_LOAD_OVERLAY, err);
 	if (rc)
@@ -99,9 +112,11 @@ static int underlay(const struct ovl_options *o, const struct ovl_target *target
 			return 0;
 		snprintf(
 			said, OVL_TEXT_MAX,
-			"no underlay to compare with: nothing answers at the "
+			"no underlay to compare with: %s the "
 			"peer's VTEP %s port %u; run `ovltrace peer` in the node's namespace there "
 			"(the underlay is estimated now)",
+			strstr(why.text, "busy") ? "a busy server answers at"
+						 : "nothing answers at",
 			vtep, load->port);
 	} else {
 		snprintf(said, OVL_TEXT_MAX,

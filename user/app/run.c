@@ -80,6 +80,50 @@ static int note_interval(struct ovl_facts *facts)
 	return 0;
 }
 
+/* Who answered, and what is missing because of it. */
+static void name_peer(struct ovl_session *s)
+{
+	struct ovl_load_facts *f = &s->scene->facts.load;
+	const char *kind = ovl_load_peer_kind(s->load, OVL_LOAD_OVERLAY);
+	size_t n = strlen(f->where);
+
+	snprintf(f->congestion, sizeof(f->congestion), "%s", ovl_load_congestion(s->load));
+	if (!s->scene->load.remote)
+		return;
+	snprintf(f->peer_kind, sizeof(f->peer_kind), "%s", kind);
+	if (strcmp(kind, "ovltrace") != 0)
+		snprintf(f->where + n, sizeof(f->where) - n,
+			 "; counted where TCP saw bytes acknowledged (%s), receiver's CPU unknown",
+			 kind);
+}
+
+/*
+ * An iperf3 server's own count against ours, once it can be asked. One that does not answer spoils
+ * nothing that was measured.
+ */
+static void tell_agreement(const struct ovl_session *s)
+{
+	struct ovl_err err = OVL_ERR_INIT;
+
+	if (ovl_load_finish(s->load, &err))
+		fprintf(stderr, "ovltrace: counts could not be compared: %s\n", err.text);
+	for (int which = 0; which < OVL_LOAD_PATHS; which++) {
+		struct ovl_load_agreement a;
+
+		if (!s->scene->load.path[which].used ||
+		    !ovl_load_agreement(s->load, (enum ovl_load_which)which, &a))
+			continue;
+		fprintf(stderr,
+			"ovltrace: the iperf3 server at the end of the %s received %llu bytes in "
+			"all, "
+			"%.2f %% of those acknowledged, and used %.1f %% of a CPU\n",
+			which == OVL_LOAD_OVERLAY ? "overlay" : "underlay",
+			(unsigned long long)a.received_bytes,
+			a.acked_bytes ? 100 * (double)a.received_bytes / (double)a.acked_bytes : 0,
+			100 * a.receiver_cpu_ratio);
+	}
+}
+
 static int start(struct ovl_session *s, const struct ovl_options *o, struct ovl_err *err)
 {
 	const struct ovl_collect_spec spec = {
@@ -96,8 +140,7 @@ static int start(struct ovl_session *s, const struct ovl_options *o, struct ovl_
 		s->load = ovl_load_start(&s->scene->load, err);
 		if (!s->load)
 			return -EIO;
-		snprintf(facts->load.congestion, sizeof(facts->load.congestion), "%s",
-			 ovl_load_congestion(s->load));
+		name_peer(s);
 	}
 	if (name_tasks(s, err))
 		return -EIO;
@@ -155,8 +198,9 @@ int ovl_cmd_run(const struct ovl_options *o, struct ovl_err *err)
 			fprintf(stderr, "ovltrace: %s\n", scene.said);
 		if (!rc)
 			rc = measure(&s, o, err);
-		if (s.load)
-			ovl_load_stop(s.load);
+		if (s.load && !rc)
+			tell_agreement(&s);
+		ovl_load_stop(s.load);
 		ovl_collect_close(s.collect);
 		ovl_model_fini(&s.model);
 		ovl_model_free(s.state);

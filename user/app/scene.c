@@ -82,6 +82,10 @@ static void spec_from_options(struct ovl_scene *s, const struct ovl_options *o)
 	s->load.block_bytes = o->block_bytes;
 	s->load.mss_bytes = o->mss_bytes;
 	s->load.window_bytes = o->window_bytes;
+	s->load.rate_bps = o->rate_bps;
+	s->load.tx_zerocopy = o->tx_zerocopy;
+	s->load.rx_trunc = o->rx_trunc;
+	s->load.raw = o->load_raw;
 	ovl_str_copy(s->load.congestion, sizeof(s->load.congestion),
 		     o->congestion ? o->congestion : "");
 }
@@ -91,7 +95,7 @@ static void facts_of_load(struct ovl_scene *s, const char *peer_kind)
 	struct ovl_load_facts *f = &s->facts.load;
 
 	f->valid = true;
-	ovl_str_copy(f->kind, sizeof(f->kind), "iperf-like");
+	ovl_str_copy(f->kind, sizeof(f->kind), s->load.raw ? "iperf2" : "iperf-like");
 	ovl_str_copy(f->peer_kind, sizeof(f->peer_kind), peer_kind);
 	f->streams = s->load.streams;
 	f->cpu_sender = s->load.cpu_sender;
@@ -108,7 +112,7 @@ static int scene_of_lab(struct ovl_scene *s, const struct ovl_options *o, struct
 	if (rc)
 		return rc;
 	facts_of_load(s, "lab");
-	ovl_lab_path_say(&s->lab, ovl_facts_iface(&s->facts)->name, s->facts.load.where,
+	ovl_lab_path_say(&s->lab, ovl_facts_iface(&s->facts)->name, &s->load, s->facts.load.where,
 			 sizeof(s->facts.load.where));
 	return 0;
 }
@@ -127,14 +131,15 @@ static int scene_of_twin(struct ovl_scene *s, const struct ovl_options *o, struc
 		return rc;
 	facts_of_load(s, "twin");
 	snprintf(s->facts.load.where, sizeof(s->facts.load.where),
-		 "twin of %s (CPU only: no NIC, no wire%s) on CPUs %d and %d", o->iface,
+		 "twin of %s (CPU only: no NIC, no wire%s) on CPUs %d and %d%s", o->iface,
 		 strchr(s->facts.vxlan.local, ':') ? "; its underlay is IPv4" : "",
-		 s->lab.cpu_sender, s->lab.cpu_receiver);
+		 s->load.cpu_sender, s->load.cpu_receiver,
+		 o->reverse ? ", from the far node to this one" : "");
 	snprintf(s->said, sizeof(s->said),
 		 "loading a private twin of %s on CPUs %d (sender) and %d (receiver); no packet "
 		 "leaves "
 		 "this node",
-		 o->iface, s->lab.cpu_sender, s->lab.cpu_receiver);
+		 o->iface, s->load.cpu_sender, s->load.cpu_receiver);
 	return 0;
 }
 

@@ -20,6 +20,8 @@ void ovl_plan_make(const struct ovl_options *o, bool underlay, bool until_quit,
 	double per_pair = underlay ? 2 : 1;
 
 	*plan = (struct ovl_plan){.omit_ns = SECOND_NS / 5, .warmup_ns = SECOND_NS / 2};
+	if (!isnan(o->omit_s))
+		plan->warmup_ns = (uint64_t)(o->omit_s * 1e9);
 	if (!o->load) {
 		plan->interval_ns = (uint64_t)((isnan(o->interval_s) ? 1 : o->interval_s) * 1e9);
 		if (!isnan(o->for_s)) {

@@ -55,17 +55,6 @@ static void fill_lab(struct ovl_build *b)
 	name_places(plan, b->topo->name, lab);
 }
 
-static int unknown_topology(const char *name, struct ovl_err *err)
-{
-	struct ovl_buf known = {0};
-
-	ovl_topo_names(&known);
-	ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "unknown topology '%s'; known: %s",
-		    name ? name : "", ovl_buf_str(&known));
-	ovl_buf_fini(&known);
-	return -EINVAL;
-}
-
 int ovl_build_init(struct ovl_build *b, const struct ovl_lab_spec *spec, bool named,
 		   struct ovl_lab *lab, struct ovl_err *err)
 {
@@ -77,7 +66,7 @@ int ovl_build_init(struct ovl_build *b, const struct ovl_lab_spec *spec, bool na
 	b->named = named;
 	b->topo = ovl_topo_find(spec->topology);
 	if (!b->topo)
-		return unknown_topology(spec->topology, err);
+		return ovl_topo_unknown(spec->topology, err);
 	rc = ovl_spec_complete(&b->spec, b->topo, err);
 	if (!rc)
 		rc = ovl_tune_cpus(&b->spec.cpu_sender, &b->spec.cpu_receiver, err);

@@ -100,11 +100,12 @@ void ovl_cluster_nodes(struct ovl_cluster *c, struct ovl_plan *plan)
 		add_switch(c);
 	} else {
 		struct ovl_plan_dev *wire;
+		ovl_plan_addr addr;
 
 		add_wire(c, 0, c->node[1], "eth0");
 		wire = &plan->devs[plan->n_devs - 1];
-		ovl_cluster_node_addr(plan, 1, wire->peer_addr);
-		strcat(wire->peer_addr, plan->ip6_outside ? "/64" : "/24");
+		ovl_cluster_node_addr(plan, 1, addr);
+		OVL_PLAN_SET(plan, wire->peer_addr, "%s/%d", addr, plan->ip6_outside ? 64 : 24);
 	}
 	add_node_routes(c);
 }
@@ -135,6 +136,7 @@ static void add_pod(struct ovl_cluster *c, uint32_t pod, uint32_t node)
 	d->peer_end = c->node[node];
 	OVL_PLAN_SET(plan, d->peer_name, "veth%s", plan->ends[end].name);
 	OVL_PLAN_SET(plan, d->peer_master, "cni0");
+	d->peer_hairpin = true; /* flannel's CNI configuration has hairpinMode */
 	ovl_cluster_pod_addr(plan, node, 1, gateway);
 	for (int i = 0; i < 2; i++) {
 		struct ovl_plan_route *r = ovl_plan_route(plan, end, "eth0");

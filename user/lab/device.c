@@ -31,10 +31,18 @@ int ovl_site_refused(const struct ovl_site *s, uint8_t end, int rc, const char *
 			   s->nl[end].why[0] ? s->nl[end].why : strerror(-rc), ovl_fault_hint(rc));
 }
 
-/* Index of a device in an end's namespace, 0 if there is none. Leaves the thread there. */
-static uint32_t index_of(const struct ovl_site *s, uint8_t end, const char *name)
+/* Find a device in an end's namespace and leave the thread there. 0, or -errno with s->err. */
+static int find_dev(const struct ovl_site *s, uint8_t end, const char *name, uint32_t *ifindex)
 {
-	return ovl_site_enter(s, end) < 0 ? 0 : if_nametoindex(name);
+	int rc = ovl_site_enter(s, end);
+
+	if (rc < 0)
+		return rc;
+	*ifindex = if_nametoindex(name);
+	return *ifindex ? 0
+			: ovl_err_set(s->err, OVL_EXIT_FAILED, -errno,
+				      "device %s has vanished from %s while the lab was made", name,
+				      s->b->lab->ends[end].netns);
 }
 
 static int make_tun(struct ovl_site *s, const struct ovl_plan_dev *d)
@@ -70,7 +78,9 @@ static int make_dev(struct ovl_site *s, const struct ovl_plan_dev *d)
 		dev.vni = s->b->spec.vni;
 		dev.port = s->b->spec.port;
 		dev.local = d->local;
-		dev.lower = d->lower[0] ? index_of(s, d->end, d->lower) : 0;
+		rc = d->lower[0] ? find_dev(s, d->end, d->lower, &dev.lower) : 0;
+		if (rc < 0)
+			return rc;
 	}
 	rc = d->kind == OVL_PLAN_TUN ? make_tun(s, d) : ovl_netlink_dev_add(&s->nl[d->end], &dev);
 	return rc < 0 ? ovl_site_refused(s, d->end, rc, "make device", d->name) : 0;
@@ -102,11 +112,12 @@ static int finish_dev(struct ovl_site *s, const struct ovl_plan_dev *d, bool pee
 	const char *name = peer ? d->peer_name : d->name, *addr = peer ? d->peer_addr : d->addr;
 	const char *master = peer ? d->peer_master : d->master;
 	uint8_t end = peer ? d->peer_end : d->end;
-	uint32_t ifindex = index_of(s, end, name);
+	uint32_t ifindex, bridge;
 	struct ovl_netlink *nl = &s->nl[end];
-	int rc;
+	int rc = find_dev(s, end, name, &ifindex);
 
-	rc = set_features(s, d, name);
+	if (!rc)
+		rc = set_features(s, d, name);
 	if (rc < 0)
 		return rc;
 	if (*addr) {
@@ -115,12 +126,17 @@ static int finish_dev(struct ovl_site *s, const struct ovl_plan_dev *d, bool pee
 			return ovl_site_refused(s, end, rc, "give an address to", name);
 	}
 	if (*master) {
-		rc = ovl_netlink_dev_master(nl, ifindex, index_of(s, end, master));
+		rc = find_dev(s, end, master, &bridge);
+		if (rc < 0)
+			return rc;
+		rc = ovl_netlink_dev_master(nl, ifindex, bridge);
+		if (!rc && peer && d->peer_hairpin)
+			rc = ovl_netlink_port_hairpin(nl, ifindex);
 		if (rc < 0)
 			return ovl_site_refused(s, end, rc, "put into its bridge", name);
 	}
 	if (d->rate_bps) {
-		rc = ovl_netlink_tbf_add(nl, ifindex, d->rate_bps);
+		rc = ovl_netlink_tbf_add(nl, ifindex, d->rate_bps, d->mtu);
 		if (rc < 0)
 			return ovl_site_refused(s, end, rc, "limit the rate of", name);
 	}
@@ -130,10 +146,12 @@ static int finish_dev(struct ovl_site *s, const struct ovl_plan_dev *d, bool pee
 
 static int add_vtep(struct ovl_site *s, const struct ovl_plan_vtep *v)
 {
-	uint32_t ifindex = index_of(s, v->end, v->dev);
 	struct ovl_netlink *nl = &s->nl[v->end];
-	int rc;
+	uint32_t ifindex;
+	int rc = find_dev(s, v->end, v->dev, &ifindex);
 
+	if (rc < 0)
+		return rc;
 	rc = ovl_netlink_neigh_add(nl, ifindex, v->addr, v->mac);
 	if (rc < 0)
 		return ovl_site_refused(s, v->end, rc, "add the neighbour", v->addr);
@@ -154,15 +172,17 @@ static uint32_t cwnd_for(const struct ovl_build *b, const struct ovl_plan_route 
 
 static int add_route(struct ovl_site *s, const struct ovl_plan_route *r)
 {
-	const struct ovl_netlink_route route = {
+	struct ovl_netlink_route route = {
 		.dst = r->dst,
 		.via = r->via,
-		.ifindex = index_of(s, r->end, r->dev),
 		.onlink = r->onlink,
 		.cwnd_segs = cwnd_for(s->b, r),
 	};
-	int rc = ovl_netlink_route_add(&s->nl[r->end], &route);
+	int rc = find_dev(s, r->end, r->dev, &route.ifindex);
 
+	if (rc < 0)
+		return rc;
+	rc = ovl_netlink_route_add(&s->nl[r->end], &route);
 	return rc < 0 ? ovl_site_refused(s, r->end, rc, "add the route to",
 					 *r->dst ? r->dst : "default")
 		      : 0;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,17 +16,6 @@
 #include "lab/namespace.h"
 #include "lab/program.h"
 #include "lab/topology.h"
-
-static int unknown_topology(const char *topology, struct ovl_err *err)
-{
-	struct ovl_buf known = {0};
-
-	ovl_topo_names(&known);
-	ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "unknown topology '%s'; known: %s",
-		    topology ? topology : "", ovl_buf_str(&known));
-	ovl_buf_fini(&known);
-	return -EINVAL;
-}
 
 static int not_up(const char *topology, struct ovl_err *err)
 {
@@ -71,7 +61,7 @@ static int check_free(const struct ovl_build *b, struct ovl_err *err)
 static void undo(const struct ovl_build *b)
 {
 	if (b->plan->n_daemons)
-		ovl_program_kill(b->mark, NULL);
+		ovl_program_kill(&(struct ovl_program_whose){.mark = b->mark}, NULL);
 	for (uint32_t i = 0; i < b->n_made; i++) {
 		if (is_place(b->lab, i))
 			ovl_namespace_remove(b->lab->ends[i].netns, NULL);
@@ -83,18 +73,15 @@ static void undo(const struct ovl_build *b)
 static int up_locked(struct ovl_build *b, struct ovl_err *err)
 {
 	struct ovl_labfile state = {.lab = *b->lab, .offloads = b->spec.offloads};
-	char mark[64];
 	int rc;
 
 	rc = check_free(b, err);
 	if (!rc)
 		rc = ovl_namespace_prepare(err);
-	if (!rc)
-		rc = ovl_labfile_mark(b->topo->name, mark, err);
 	if (rc < 0)
 		return rc;
-	b->mark = mark;
 	ovl_labfile_sign(&state);
+	b->mark = state.mark;
 	rc = ovl_labfile_write(&state, err);
 	if (rc < 0)
 		return rc;
@@ -193,7 +180,7 @@ int ovl_lab_open(const char *topology, struct ovl_lab *lab, struct ovl_err *err)
 	int rc;
 
 	if (!ovl_topo_find(topology))
-		return unknown_topology(topology, err);
+		return ovl_topo_unknown(topology, err);
 	rc = ovl_labfile_read(topology, &state, err);
 	if (rc == -ENOENT)
 		return not_up(topology, err);
@@ -248,8 +235,34 @@ static int remove_place(const char *netns, uint32_t *n, struct ovl_buf *out, str
 	return rc;
 }
 
+/* What `down` took away. */
+struct removed {
+	uint32_t places;
+	int daemons;
+};
+
+/* One namespace of a lab whose mark is lost, and its daemons in there. */
+static int remove_found(const char *topology, const char *netns, struct removed *n,
+			struct ovl_buf *out, struct ovl_err *err)
+{
+	struct stat st = {0};
+	char mark[64];
+	int fd = ovl_namespace_open(netns), killed = 0;
+
+	if (fd >= 0 && fstat(fd, &st) == 0) {
+		snprintf(mark, sizeof(mark), "%s:", topology);
+		killed = ovl_program_kill(&(struct ovl_program_whose){mark, st.st_ino}, err);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (killed < 0)
+		return killed;
+	n->daemons += killed;
+	return remove_place(netns, &n->places, out, err);
+}
+
 /* Every namespace with this lab's prefix: for when its state file is damaged. */
-static int remove_by_prefix(const char *topology, uint32_t *n, struct ovl_buf *out,
+static int remove_by_prefix(const char *topology, struct removed *n, struct ovl_buf *out,
 			    struct ovl_err *err)
 {
 	char prefix[64];
@@ -260,31 +273,35 @@ static int remove_by_prefix(const char *topology, uint32_t *n, struct ovl_buf *o
 	snprintf(prefix, sizeof(prefix), OVL_LAB_PREFIX "%s-", topology);
 	while (dir && !rc && (entry = readdir(dir))) {
 		if (ovl_str_starts(entry->d_name, prefix))
-			rc = remove_place(entry->d_name, n, out, err);
+			rc = remove_found(topology, entry->d_name, n, out, err);
 	}
 	if (dir)
 		closedir(dir);
 	return rc;
 }
 
-static int remove_places(const struct ovl_lab *lab, uint32_t *n, struct ovl_buf *out,
-			 struct ovl_err *err)
+static int remove_known(const struct ovl_labfile *state, struct removed *n, struct ovl_buf *out,
+			struct ovl_err *err)
 {
-	int rc = 0;
+	const struct ovl_lab *lab = &state->lab;
+	int rc = ovl_program_kill(&(struct ovl_program_whose){.mark = state->mark}, err);
 
+	if (rc < 0)
+		return rc;
+	n->daemons = rc;
+	rc = 0;
 	for (uint32_t i = 0; !rc && i < lab->n_ends; i++) {
 		if (is_place(lab, i))
-			rc = remove_place(lab->ends[i].netns, n, out, err);
+			rc = remove_place(lab->ends[i].netns, &n->places, out, err);
 	}
 	return rc;
 }
 
 static int down_one(const char *topology, struct ovl_buf *out, struct ovl_err *err)
 {
+	struct removed n = {0};
 	struct ovl_labfile state;
-	int rc = ovl_labfile_read(topology, &state, err), killed;
-	uint32_t n = 0;
-	char mark[64];
+	int rc = ovl_labfile_read(topology, &state, err);
 
 	if (rc == -ENOENT) {
 		ovl_labfile_remove(topology, NULL); /* half a file of an `up` killed at its start */
@@ -292,19 +309,13 @@ static int down_one(const char *topology, struct ovl_buf *out, struct ovl_err *e
 	}
 	if (rc < 0 && (rc != -EBADMSG || !ovl_topo_find(topology)))
 		return rc;
-	killed = ovl_labfile_mark(topology, mark, err);
-	if (killed >= 0)
-		killed = ovl_program_kill(mark, err);
-	if (killed < 0)
-		return killed;
-	rc = rc < 0 ? remove_by_prefix(topology, &n, out, err)
-		    : remove_places(&state.lab, &n, out, err);
+	rc = rc < 0 ? remove_by_prefix(topology, &n, out, err) : remove_known(&state, &n, out, err);
 	if (!rc)
 		rc = ovl_labfile_remove(topology, err);
 	if (!rc) {
-		ovl_buf_printf(out, "lab %s removed (%u namespaces", topology, n);
-		if (killed)
-			ovl_buf_printf(out, ", %d daemon%s", killed, killed == 1 ? "" : "s");
+		ovl_buf_printf(out, "lab %s removed (%u namespaces", topology, n.places);
+		if (n.daemons)
+			ovl_buf_printf(out, ", %d daemon%s", n.daemons, n.daemons == 1 ? "" : "s");
 		ovl_buf_puts(out, ")\n");
 	}
 	return rc;
@@ -334,7 +345,7 @@ int ovl_lab_down(const char *topology, struct ovl_buf *out, struct ovl_err *err)
 	int lock, rc;
 
 	if (topology && !ovl_topo_find(topology))
-		return unknown_topology(topology, err);
+		return ovl_topo_unknown(topology, err);
 	lock = ovl_labfile_lock(err);
 	if (lock < 0)
 		return lock;

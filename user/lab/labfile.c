@@ -3,15 +3,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "lab/fault.h"
@@ -97,15 +100,13 @@ void ovl_labfile_unlock(int lock)
 		close(lock);
 }
 
-int ovl_labfile_mark(const char *topology, char mark[64], struct ovl_err *err)
+/* The file is read by lines: what comes from without must not make new ones. */
+static void one_line(char *text)
 {
-	struct stat st;
-
-	if (stat(OVL_LAB_STATE_DIR, &st) < 0)
-		return fail(err, -errno, "read", OVL_LAB_STATE_DIR);
-	snprintf(mark, 64, "%s@%llx:%llx", topology, (unsigned long long)st.st_dev,
-		 (unsigned long long)st.st_ino);
-	return 0;
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ')
+			*text = '?';
+	}
 }
 
 void ovl_labfile_sign(struct ovl_labfile *state)
@@ -113,12 +114,16 @@ void ovl_labfile_sign(struct ovl_labfile *state)
 	const char *sudo = getenv("SUDO_USER");
 	const struct passwd *user = getpwuid(geteuid());
 	const char *tty = isatty(0) ? ttyname(0) : NULL;
+	uint64_t id = 0;
 
-	/* one word each: the file is read by lines, the sentence by people */
 	snprintf(state->by, sizeof(state->by), "%.20s%s%.16s, process %d%s%.14s",
 		 user ? user->pw_name : "?", sudo ? " for " : "", sudo ? sudo : "", getpid(),
 		 tty ? " on " : "", tty ? tty + (ovl_str_starts(tty, "/dev/") ? 5 : 0) : "");
+	one_line(state->by);
 	state->at_unix_s = (uint64_t)time(NULL);
+	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+		id = ovl_clock_ns();
+	snprintf(state->mark, sizeof(state->mark), "%s:%016" PRIx64, state->lab.topology, id);
 }
 
 void ovl_labfile_format(const struct ovl_labfile *state, struct ovl_buf *out)
@@ -127,7 +132,8 @@ void ovl_labfile_format(const struct ovl_labfile *state, struct ovl_buf *out)
 
 	ovl_buf_printf(out, HEADER "\ntopology %s\ncomplete %d\noffloads %s\n", lab->topology,
 		       state->complete, ovl_labfile_offloads_name(state->offloads));
-	ovl_buf_printf(out, "by %s\nat %llu\n", state->by, (unsigned long long)state->at_unix_s);
+	ovl_buf_printf(out, "by %s\nat %llu\nmark %s\n", state->by,
+		       (unsigned long long)state->at_unix_s, state->mark);
 	ovl_buf_printf(out, "cpu_sender %d\ncpu_receiver %d\nmax_frames %u\n", lab->cpu_sender,
 		       lab->cpu_receiver, lab->max_frames);
 	ovl_buf_printf(out, "iface %s\niface_end %u\n", lab->iface, lab->iface_end);
@@ -233,6 +239,8 @@ static bool parse_pair(const char *key, const char *value, struct ovl_labfile *s
 		return ovl_str_copy(lab->topology, sizeof(lab->topology), value);
 	if (strcmp(key, "iface") == 0)
 		return ovl_str_copy(lab->iface, sizeof(lab->iface), value);
+	if (strcmp(key, "mark") == 0)
+		return ovl_str_copy(state->mark, sizeof(state->mark), value);
 	if (strcmp(key, "by") == 0)
 		return ovl_str_copy(state->by, sizeof(state->by), value);
 	if (strcmp(key, "offloads") == 0)
@@ -245,9 +253,11 @@ static bool parse_pair(const char *key, const char *value, struct ovl_labfile *s
 }
 
 /* Every index leads to an end, every place is a namespace. */
-static bool consistent(const struct ovl_lab *lab)
+static bool consistent(const struct ovl_labfile *state)
 {
-	bool good = lab->topology[0] && lab->n_ends && lab->iface_end < lab->n_ends;
+	const struct ovl_lab *lab = &state->lab;
+	bool good =
+		lab->topology[0] && state->mark[0] && lab->n_ends && lab->iface_end < lab->n_ends;
 
 	for (uint32_t i = 0; good && i < lab->n_ends; i++) {
 		const struct ovl_lab_end *e = &lab->ends[i];
@@ -278,7 +288,7 @@ bool ovl_labfile_parse(char *text, struct ovl_labfile *state)
 		if (!parse_pair(line, value, state))
 			return false;
 	}
-	return consistent(&state->lab);
+	return consistent(state);
 }
 
 static int write_file(const char *path, const char *text)

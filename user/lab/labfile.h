@@ -17,6 +17,7 @@ struct ovl_labfile {
 	bool complete;	    /* false: still being made, or its `up` did not live to the end */
 	enum ovl_lab_offloads offloads;
 	char by[64];	    /* who made it: user, process, terminal */
+	char mark[64];	    /* "flannel-udp:" and a number no other lab has; its daemons carry it */
 	uint64_t at_unix_s; /* when */
 };
 
@@ -32,12 +33,7 @@ struct ovl_labfile_names {
  */
 int ovl_labfile_lock(struct ovl_err *err);
 void ovl_labfile_unlock(int lock);
-/**
- * Mark that the daemons of a lab carry in their environment: its name and this state directory, so
- * that a lab under another /run is never met. 0 or -errno with *err.
- */
-int ovl_labfile_mark(const char *topology, char mark[64], struct ovl_err *err);
-/** Fill in who and when: this process, now. */
+/** Fill in who, when, and a new mark: this process, now. */
 void ovl_labfile_sign(struct ovl_labfile *state);
 /** Write the file of state->lab.topology, atomically. */
 int ovl_labfile_write(const struct ovl_labfile *state, struct ovl_err *err);

@@ -235,6 +235,21 @@ int ovl_netlink_dev_mtu(struct ovl_netlink *nl, uint32_t ifindex, uint32_t mtu)
 	return dev_set(nl, ifindex, IFLA_MTU, mtu);
 }
 
+int ovl_netlink_port_hairpin(struct ovl_netlink *nl, uint32_t ifindex)
+{
+	_Alignas(struct nlmsghdr) char buf[MSG_BYTES];
+	struct nlmsghdr *h = start(buf, RTM_SETLINK, 0);
+	struct ifinfomsg *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
+	struct nlattr *info;
+
+	m->ifi_family = AF_BRIDGE;
+	m->ifi_index = (int)ifindex;
+	info = mnl_attr_nest_start(h, IFLA_PROTINFO);
+	mnl_attr_put_u8(h, IFLA_BRPORT_MODE, 1);
+	mnl_attr_nest_end(h, info);
+	return talk(nl, h);
+}
+
 int ovl_netlink_addr_add(struct ovl_netlink *nl, uint32_t ifindex, const char *addr)
 {
 	_Alignas(struct nlmsghdr) char buf[MSG_BYTES];
@@ -328,15 +343,16 @@ int ovl_netlink_fdb_add(struct ovl_netlink *nl, uint32_t ifindex, const char *ma
 	return ndmsg_add(nl, &nd, remote, mac);
 }
 
-int ovl_netlink_tbf_add(struct ovl_netlink *nl, uint32_t ifindex, uint64_t rate_bps)
+int ovl_netlink_tbf_add(struct ovl_netlink *nl, uint32_t ifindex, uint64_t rate_bps, uint32_t mtu)
 {
 	_Alignas(struct nlmsghdr) char buf[MSG_BYTES];
 	struct nlmsghdr *h = start(buf, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL);
 	struct tcmsg *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
 	const uint64_t rate = rate_bps / 8; /* bytes a second, as are the sizes below */
-	/* at least one full TSO packet in a burst, or the qdisc segments what TCP sends */
-	const uint32_t burst = rate / 250 > 70000 ? (uint32_t)(rate / 250) : 70000;
-	const uint64_t queue = rate / 20 > 4ull * burst ? rate / 20 : 4ull * burst;
+	const uint32_t packet = mtu + 100;
+	/* 4 ms, which any timer keeps; what is larger than a burst the qdisc cuts up itself */
+	const uint32_t burst = rate / 250 > 2 * packet ? (uint32_t)(rate / 250) : 2 * packet;
+	const uint64_t queue = rate / 20 > 10ull * packet ? rate / 20 : 10ull * packet;
 	struct tc_tbf_qopt opt = {
 		.rate = {.rate = rate > UINT32_MAX ? UINT32_MAX : (uint32_t)rate,
 			 .linklayer = TC_LINKLAYER_ETHERNET},

@@ -46,6 +46,8 @@ int ovl_netlink_dev_up(struct ovl_netlink *nl, uint32_t ifindex);
 int ovl_netlink_dev_mtu(struct ovl_netlink *nl, uint32_t ifindex, uint32_t mtu);
 /** Make a device a port of a bridge. */
 int ovl_netlink_dev_master(struct ovl_netlink *nl, uint32_t ifindex, uint32_t master);
+/** Let a port of a bridge send back what came in by it (a pod that calls its own Service). */
+int ovl_netlink_port_hairpin(struct ovl_netlink *nl, uint32_t ifindex);
 /** Add an address, "192.168.77.1/24". */
 int ovl_netlink_addr_add(struct ovl_netlink *nl, uint32_t ifindex, const char *addr);
 int ovl_netlink_route_add(struct ovl_netlink *nl, const struct ovl_netlink_route *route);
@@ -56,8 +58,11 @@ int ovl_netlink_neigh_add(struct ovl_netlink *nl, uint32_t ifindex, const char *
 int ovl_netlink_fdb_add(struct ovl_netlink *nl, uint32_t ifindex, const char *mac,
 			const char *remote);
 
-/** Token bucket as the root qdisc: rate, and room for about 50 ms of it. */
-int ovl_netlink_tbf_add(struct ovl_netlink *nl, uint32_t ifindex, uint64_t rate_bps);
+/**
+ * Token bucket as the root qdisc, with a queue of 50 ms or ten packets of this MTU, whichever is
+ * more.
+ */
+int ovl_netlink_tbf_add(struct ovl_netlink *nl, uint32_t ifindex, uint64_t rate_bps, uint32_t mtu);
 
 /** An address of either family with a prefix length. */
 struct ovl_netlink_ip {

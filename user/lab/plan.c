@@ -174,11 +174,13 @@ uint32_t ovl_plan_frames_per_segment(const struct ovl_plan *plan)
 {
 	const struct ovl_lab_spec *s = plan->spec;
 	uint32_t ip_bytes = plan->ip6_outside ? 40 : 20;
+	uint32_t fragment_bytes = plan->ip6_outside ? 8 : 0; /* header in each fragment */
 	uint32_t packet_bytes = s->overlay_mtu + plan->encap_bytes;
 
 	if (!plan->encap_bytes || packet_bytes <= s->underlay_mtu)
 		return 1;
-	return ovl_plan_fragments(packet_bytes - ip_bytes, s->underlay_mtu - ip_bytes);
+	return ovl_plan_fragments(packet_bytes - ip_bytes,
+				  s->underlay_mtu - ip_bytes - fragment_bytes);
 }
 
 int ovl_plan_find(const struct ovl_plan *plan, const char *name)

@@ -39,6 +39,7 @@ struct ovl_plan_dev {
 	/* veth: the other end, with the same three */
 	uint8_t peer_end;
 	ovl_plan_if peer_name, peer_master;
+	bool peer_hairpin; /* the bridge sends back to this port what came by it */
 	ovl_plan_addr peer_addr;
 	bool underlay;	   /* this pair is the wire between hosts: offload profile and rate apply */
 	uint64_t rate_bps; /* token bucket on both ends, 0: none */
@@ -75,6 +76,7 @@ struct ovl_plan_daemon {
 	uint8_t end;
 	const char *what;	      /* for sentences: "flannel's relay" */
 	const char *program;	      /* NULL: this program itself */
+	const char *variable;	      /* of the environment, that may name the file of `program` */
 	char args[OVL_PLAN_ARGS][64]; /* after argv[0]; "" ends them */
 };
 

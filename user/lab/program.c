@@ -13,16 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "lab/relay.h"
 
 #define START_MS 5000
 #define END_MS	 2000
-#define READY_FD 3
 #define STEP_NS	 2000000
 
 extern char **environ;
@@ -46,21 +48,24 @@ static void wait_exit(pid_t pid, int *status)
 		;
 }
 
-/* First line of what a program said. */
-static void read_said(int fd, char *said, size_t n)
+/*
+ * What a program says until it closes its end, n - 1 bytes at most. -ETIMEDOUT if that takes too
+ * long.
+ */
+static int read_said(int fd, char *said, size_t n, uint64_t until_ns)
 {
+	struct pollfd p = {.fd = fd, .events = POLLIN};
 	size_t used = 0;
-	ssize_t got;
+	ssize_t got = 1;
 
-	while (used < n - 1 && (got = read(fd, said + used, n - 1 - used)) != 0) {
-		if (got < 0 && errno == EINTR)
+	while (used < n - 1 && got > 0 && ovl_clock_ns() < until_ns) {
+		if (poll(&p, 1, 100) <= 0)
 			continue;
-		if (got < 0)
-			break;
-		used += (size_t)got;
+		got = read(fd, said + used, n - 1 - used);
+		used += got > 0 ? (size_t)got : 0;
 	}
 	said[used] = '\0';
-	said[strcspn(said, "\n")] = '\0';
+	return used < n - 1 && got > 0 ? -ETIMEDOUT : 0;
 }
 
 static int write_all(int fd, const char *text)
@@ -109,6 +114,7 @@ static int spawn_nft(int rules_fd, int said_fd, pid_t *pid)
 	posix_spawn_file_actions_adddup2(&fa, rules_fd, 0);
 	posix_spawn_file_actions_adddup2(&fa, said_fd, 1);
 	posix_spawn_file_actions_adddup2(&fa, said_fd, 2);
+	posix_spawn_file_actions_addclosefrom_np(&fa, 3);
 	rc = posix_spawn(pid, "/usr/sbin/nft", &fa, &attr, argv, environ);
 	if (rc == ENOENT)
 		rc = posix_spawnp(pid, "nft", &fa, &attr, argv, environ);
@@ -138,27 +144,28 @@ int ovl_program_nft(const char *rules, const char *where, struct ovl_err *err)
 				   strerror(-rc),
 				   rc == -ENOENT ? "; install the package nftables" : "");
 	}
-	read_said(fds[0], said, sizeof(said));
+	rc = read_said(fds[0], said, sizeof(said), ovl_clock_ns() + START_MS * 1000000ull);
 	close(fds[0]);
+	if (rc)
+		kill(pid, SIGKILL);
 	wait_exit(pid, &status);
+	said[strcspn(said, "\n")] = '\0';
 	if (status)
-		return ovl_err_set(err, OVL_EXIT_FAILED, -EINVAL,
-				   "nft refused the lab's rules in %s: %s", where,
-				   *said ? said : "it said nothing");
+		return ovl_err_set(err, OVL_EXIT_FAILED, rc ? rc : -EINVAL, "nft %s in %s: %s",
+				   rc ? "did not finish the lab's rules within 5 s"
+				      : "refused the lab's rules",
+				   where, *said ? said : "it said nothing");
 	return 0;
 }
 
-/* Where a helper program may be: the user's choice, beside this program, in the usual places. */
-static bool find_program(const char *name, char path[PATH_MAX])
+/* Where a helper program may be: in the usual places, or where scripts/ of this tree puts it. */
+static bool find_usual(const char *name, char path[PATH_MAX])
 {
 	static const char *const dirs[] = {"/usr/sbin", "/usr/bin", "/usr/libexec/docker",
 					   "/usr/local/bin", "/usr/local/sbin"};
-	const char *own = getenv("OVLTRACE_DOCKER_PROXY");
 	char self[PATH_MAX];
 	ssize_t n;
 
-	if (own && *own)
-		return ovl_str_copy(path, PATH_MAX, own) && access(path, X_OK) == 0;
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
 		snprintf(path, PATH_MAX, "%s/%s", dirs[i], name);
 		if (access(path, X_OK) == 0)
@@ -173,13 +180,33 @@ static bool find_program(const char *name, char path[PATH_MAX])
 	return access(path, X_OK) == 0;
 }
 
+/* The user's choice comes first, and is not replaced by another when it is wrong. */
+static int find_program(const struct ovl_plan_daemon *d, char path[PATH_MAX], struct ovl_err *err)
+{
+	const char *own = getenv(d->variable);
+
+	if (own && *own) {
+		if (realpath(own, path) && access(path, X_OK) == 0)
+			return 0;
+		return ovl_err_set(err, OVL_EXIT_FAILED, -errno,
+				   "cannot run %s, which %s names as %s: %s", own, d->variable,
+				   d->program, strerror(errno));
+	}
+	if (find_usual(d->program, path))
+		return 0;
+	return ovl_err_set(err, OVL_EXIT_FAILED, -ENOENT,
+			   "this lab needs the program %s: scripts/docker-proxy takes it out of "
+			   "Debian's package docker.io; then it is found, or name it in %s",
+			   d->program, d->variable);
+}
+
 /* Our environment and the mark. NULL without memory; free() releases it. */
-static char **marked_environ(const char *lab, char *mark, size_t n_mark)
+static char **marked_environ(const char *mark, char *variable, size_t size)
 {
 	size_t n = 0, used = 0;
 	char **env;
 
-	snprintf(mark, n_mark, OVL_PROGRAM_MARK "=%s", lab);
+	snprintf(variable, size, OVL_PROGRAM_MARK "=%s", mark);
 	while (environ[n])
 		n++;
 	env = calloc(n + 2, sizeof(*env));
@@ -189,7 +216,7 @@ static char **marked_environ(const char *lab, char *mark, size_t n_mark)
 		if (!ovl_str_starts(environ[i], OVL_PROGRAM_MARK "="))
 			env[used++] = environ[i];
 	}
-	env[used] = mark;
+	env[used] = variable;
 	return env;
 }
 
@@ -210,7 +237,9 @@ static int spawn_daemon(const char *path, const struct ovl_plan_daemon *d, int r
 	posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDWR, 0);
 	posix_spawn_file_actions_adddup2(&fa, 0, 1);
 	posix_spawn_file_actions_adddup2(&fa, 0, 2);
-	posix_spawn_file_actions_adddup2(&fa, ready_fd, READY_FD);
+	posix_spawn_file_actions_adddup2(&fa, ready_fd, OVL_RELAY_READY_FD);
+	/* what our caller left open is not for a program that outlives it */
+	posix_spawn_file_actions_addclosefrom_np(&fa, OVL_RELAY_READY_FD + 1);
 	posix_spawn_file_actions_addchdir_np(&fa, "/");
 	rc = posix_spawn(pid, path, &fa, &attr, argv, env);
 	posix_spawn_file_actions_destroy(&fa);
@@ -218,44 +247,38 @@ static int spawn_daemon(const char *path, const struct ovl_plan_daemon *d, int r
 	return -rc;
 }
 
-/* Wait for the word on the pipe. */
+/* Wait for the word on the pipe: "0", or "1" and why not. */
 static int await(const struct ovl_plan_daemon *d, int fd, const char *where, struct ovl_err *err)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
 	uint64_t until_ns = ovl_clock_ns() + START_MS * 1000000ull;
 	char said[200] = "";
-	int n;
+	int rc = read_said(fd, said, 3, until_ns);
 
-	do {
-		n = poll(&p, 1, 100);
-	} while (n <= 0 && ovl_clock_ns() < until_ns);
-	if (n > 0)
-		read_said(fd, said, 3);
 	if (said[0] == '0')
 		return 0;
 	if (said[0] == '1')
-		read_said(fd, said, sizeof(said));
-	return ovl_err_set(err, OVL_EXIT_FAILED, -EIO, "%s does not start in %s: %s", d->what,
-			   where,
-			   n <= 0  ? "it has said nothing for 5 s"
-			   : *said ? said
-				   : "it ended at once");
+		rc = read_said(fd, said, sizeof(said), until_ns);
+	said[strcspn(said, "\n")] = '\0';
+	return ovl_err_set(err, OVL_EXIT_FAILED, rc ? rc : -EIO, "%s does not start in %s: %s",
+			   d->what, where,
+			   *said ? said
+			   : rc	 ? "it has not said within 5 s that it is ready"
+				 : "it ended at once");
 }
 
-int ovl_program_start(const struct ovl_plan_daemon *d, const char *lab, const char *where,
+int ovl_program_start(const struct ovl_plan_daemon *d, const char *mark, const char *where,
 		      struct ovl_err *err)
 {
-	char path[PATH_MAX] = "/proc/self/exe", mark[64], **env;
-	int fds[2], rc;
+	char path[PATH_MAX] = "/proc/self/exe", variable[80], **env;
+	int fds[2], rc, status;
 	pid_t pid;
 
-	if (d->program && !find_program(d->program, path))
-		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOENT,
-				   "this lab needs the program %s: scripts/docker-proxy takes it "
-				   "out of Debian's package docker.io, or name it in "
-				   "OVLTRACE_DOCKER_PROXY",
-				   d->program);
-	env = marked_environ(lab, mark, sizeof(mark));
+	if (d->program) {
+		rc = find_program(d, path, err);
+		if (rc)
+			return rc;
+	}
+	env = marked_environ(mark, variable, sizeof(variable));
 	if (!env)
 		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	rc = pipe2(fds, O_CLOEXEC) < 0 ? -errno : 0;
@@ -271,54 +294,82 @@ int ovl_program_start(const struct ovl_plan_daemon *d, const char *lab, const ch
 				   path, strerror(-rc));
 	rc = await(d, fds[0], where, err);
 	close(fds[0]);
+	if (rc) {
+		kill(pid, SIGKILL);
+		wait_exit(pid, &status);
+	}
 	return rc;
 }
 
-/* Does the environment of a process carry the mark of this lab? */
-static bool is_marked(const char *pid, const char *lab)
+/* Does the environment of a process carry this mark, as a whole variable or its beginning? */
+static bool is_marked(const char *pid, const char *mark, bool whole)
 {
-	char path[64], text[4096], mark[64];
-	size_t n, have = 0, len;
+	char path[64], *text = NULL, wanted[80];
+	size_t size = 0, n = strlen(OVL_PROGRAM_MARK "=") + strlen(mark);
 	bool found = false;
 	FILE *f;
 
+	snprintf(wanted, sizeof(wanted), OVL_PROGRAM_MARK "=%s", mark);
 	snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
-	len = (size_t)snprintf(mark, sizeof(mark), OVL_PROGRAM_MARK "=%s", lab) + 1;
 	f = fopen(path, "re");
 	if (!f)
 		return false;
-	/* the mark may lie across two reads: its length is kept of the first */
-	while (!found && (n = fread(text + have, 1, sizeof(text) - have, f)) > 0) {
-		have += n;
-		found = memmem(text, have, mark, len) != NULL;
-		if (have > len) {
-			memmove(text, text + have - len, len);
-			have = len;
-		}
-	}
+	while (!found && getdelim(&text, &size, '\0', f) > 0)
+		found = whole ? strcmp(text, wanted) == 0 : strncmp(text, wanted, n) == 0;
+	free(text);
 	fclose(f);
 	return found;
 }
 
-/* Kill what is marked; how many there were. */
-static int kill_marked(DIR *proc, const char *lab)
+/* Is the process in this network namespace? */
+static bool is_in(const char *pid, ino_t netns)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/ns/net", pid);
+	return stat(path, &st) == 0 && st.st_ino == netns;
+}
+
+/*
+ * Kill a process if it is one of those meant. A handle is taken before looking, so that a number
+ * that changes hands meanwhile harms nobody.
+ */
+static bool kill_if(const char *name, const struct ovl_program_whose *whose)
+{
+	pid_t pid = (pid_t)atoi(name);
+	bool meant;
+	int fd;
+
+	if (pid == getpid())
+		return false;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd < 0)
+		return false;
+	meant = is_marked(name, whose->mark, !whose->netns) &&
+		(!whose->netns || is_in(name, whose->netns));
+	if (meant)
+		syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+	close(fd);
+	if (meant)
+		waitpid(pid, NULL, WNOHANG); /* a daemon of our own */
+	return meant;
+}
+
+static int kill_all(DIR *proc, const struct ovl_program_whose *whose)
 {
 	struct dirent *entry;
 	int n = 0;
 
 	rewinddir(proc);
 	while ((entry = readdir(proc))) {
-		if (!isdigit((unsigned char)entry->d_name[0]) || !is_marked(entry->d_name, lab))
-			continue;
-		if (atoi(entry->d_name) == getpid())
-			continue;
-		kill((pid_t)atoi(entry->d_name), SIGKILL);
-		n++;
+		if (isdigit((unsigned char)entry->d_name[0]))
+			n += kill_if(entry->d_name, whose);
 	}
 	return n;
 }
 
-int ovl_program_kill(const char *lab, struct ovl_err *err)
+int ovl_program_kill(const struct ovl_program_whose *whose, struct ovl_err *err)
 {
 	const struct timespec step = {.tv_nsec = STEP_NS};
 	uint64_t until_ns = ovl_clock_ns() + END_MS * 1000000ull;
@@ -329,15 +380,15 @@ int ovl_program_kill(const char *lab, struct ovl_err *err)
 		return ovl_err_set(err, OVL_EXIT_FAILED, -errno,
 				   "cannot look for the lab's daemons in /proc: %s",
 				   strerror(errno));
-	killed = left = kill_marked(proc, lab);
+	killed = left = kill_all(proc, whose);
 	while (left && ovl_clock_ns() < until_ns) {
 		nanosleep(&step, NULL);
-		left = kill_marked(proc, lab);
+		left = kill_all(proc, whose);
 	}
 	closedir(proc);
 	if (left)
 		return ovl_err_set(err, OVL_EXIT_FAILED, -EBUSY,
-				   "%d daemon%s of lab %s do not end after kill -9", left,
-				   left == 1 ? "" : "s", lab);
+				   "%d daemon%s of the lab (mark %s) do not end after kill -9",
+				   left, left == 1 ? "" : "s", whose->mark);
 	return killed;
 }

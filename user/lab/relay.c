@@ -72,7 +72,10 @@ static int single_to_tun(struct relay *r, struct ovl_err *err)
 /* One packet (with batch: one system call's worth) each way, until both are dry. */
 static int drain(struct relay *r, struct ovl_err *err)
 {
-	for (int round = 0; round < ROUNDS; round++) {
+	/* a send that has waited in vain: time to look whether this is to end */
+	const uint64_t failed = r->ends.counts->send_failed;
+
+	for (int round = 0; round < ROUNDS && r->ends.counts->send_failed == failed; round++) {
 		int out, in;
 
 		out = r->batch ? ovl_relay_batch_to_wire(r->batch, err) : single_to_wire(r, err);

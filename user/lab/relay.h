@@ -13,6 +13,11 @@
 
 #include "base/err.h"
 
+/** UDP port of flannel's udp backend. */
+#define OVL_RELAY_PORT 8285
+/** Where a relay started by a lab says that it is ready, as docker-proxy does. */
+#define OVL_RELAY_READY_FD 3
+
 /** Inner packets for a subnet go to the daemon at an address. */
 struct ovl_relay_route {
 	const char *subnet; /* "10.244.2.0/24", "fd00:10:244:2::/64": the longest match wins */

@@ -102,6 +102,8 @@ static int check_numbers(const struct ovl_lab_spec *s, const struct ovl_topo *to
 {
 	const uint32_t encap_bytes = ovl_spec_encap_bytes(s, topo);
 	const uint32_t overlay_min = s->ipv6 & OVL_LAB_IPV6_INSIDE ? MTU_IP6_MIN : MTU_IP4_MIN;
+	/* the length of an IPv6 packet does not count its header */
+	const uint32_t ip6_bytes = s->ipv6 & OVL_LAB_IPV6_OUTSIDE ? 40 : 0;
 	uint32_t underlay_min = MTU_IP4_MIN + encap_bytes;
 	int rc = check_range(s->nodes, &topo->nodes, "--nodes", topo, err);
 
@@ -119,6 +121,19 @@ static int check_numbers(const struct ovl_lab_spec *s, const struct ovl_topo *to
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "cannot build an overlay of MTU %u: it must be %u to %d",
 				   s->overlay_mtu, overlay_min, MTU_MAX);
+	if (encap_bytes && s->overlay_mtu + encap_bytes > MTU_MAX + ip6_bytes)
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"cannot build an overlay of MTU %u: with %u bytes around it a packet "
+			"would be too large for IP; at most %u",
+			s->overlay_mtu, encap_bytes, MTU_MAX + ip6_bytes - encap_bytes);
+	if (ip6_bytes && topo->options & OVL_TOPO_VNI &&
+	    s->overlay_mtu + encap_bytes > s->underlay_mtu)
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"cannot build an overlay of MTU %u on an underlay of MTU %u: the "
+			"kernel does not fragment vxlan over IPv6; at most %u",
+			s->overlay_mtu, s->underlay_mtu, s->underlay_mtu - encap_bytes);
 	if (s->vni > VNI_MAX)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "cannot build a vxlan of VNI %u: it must be at most %d", s->vni,

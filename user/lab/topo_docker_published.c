@@ -5,7 +5,7 @@
 #include "lab/docker.h"
 #include "lab/topology.h"
 
-#define PORT 5201
+#define PORT OVL_LAB_SERVED_PORT
 #define HOST "192.168.77.1"
 
 static void add_proxy(struct ovl_plan *plan, uint8_t host, const char *server)
@@ -13,6 +13,7 @@ static void add_proxy(struct ovl_plan *plan, uint8_t host, const char *server)
 	struct ovl_plan_daemon *d = ovl_plan_daemon(plan, host, "docker-proxy");
 
 	d->program = "docker-proxy";
+	d->variable = "OVLTRACE_DOCKER_PROXY";
 	ovl_plan_arg(plan, d, "-proto");
 	ovl_plan_arg(plan, d, "tcp");
 	ovl_plan_arg(plan, d, "-host-ip");

@@ -3,6 +3,7 @@
  * daemon that moves its packets to a UDP socket and back (flanneld's proxy; ours is relay.c).
  */
 #include "lab/cluster.h"
+#include "lab/relay.h"
 #include "lab/topology.h"
 
 static void add_tun(struct ovl_cluster *c, uint32_t node)
@@ -65,6 +66,6 @@ const struct ovl_topo ovl_topo_flannel_udp = {
 	.pods = {1, 1, 3},
 	.tunnel = "flannel0",
 	.encap_bytes = 28, /* IPv4 and UDP headers */
-	.port = 8285,
+	.port = OVL_RELAY_PORT,
 	.plan = plan,
 };

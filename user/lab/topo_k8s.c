@@ -7,7 +7,7 @@
 #include "lab/topology.h"
 
 /* iperf3, iperf 2, and qperf's control port: qperf's data port cannot be known beforehand */
-static const uint16_t ports[] = {5201, 5001, 19765};
+static const uint16_t ports[] = {OVL_LAB_SERVED_PORT, 5001, 19765};
 
 #define N_PORTS (sizeof(ports) / sizeof(ports[0]))
 
@@ -16,6 +16,12 @@ struct service {
 	uint8_t pods[OVL_CLUSTER_PODS_MAX]; /* ends */
 	uint32_t n_pods;
 };
+
+/* kubeadm's network of Services */
+static const char *service_net(const struct ovl_plan *plan)
+{
+	return plan->ip6_inside ? "fd00:10:96::/112" : "10.96.0.0/12";
+}
 
 /* "10.96.0.10:5201", "[fd00:10:96::a]:5201" */
 static void put_target(struct ovl_buf *b, const struct ovl_plan *plan, const char *addr,
@@ -68,7 +74,7 @@ static void put_check(struct ovl_buf *b, const struct ovl_plan *plan, const stru
 		       "ct state new jump cluster-ips-check\n}\n"
 		       "chain filter-output { type filter hook output priority 0\n"
 		       "ct state new jump cluster-ips-check\n}\n",
-		       ip, plan->ip6_inside ? "fd00:10:96::/112" : "10.96.0.0/12");
+		       ip, service_net(plan));
 }
 
 static void put_services(struct ovl_buf *b, const struct ovl_plan *plan, const struct service *s,
@@ -93,7 +99,9 @@ static void put_services(struct ovl_buf *b, const struct ovl_plan *plan, const s
 			"chain nat-output { type nat hook output priority -100\n"
 			"jump services\n}\n"
 			"chain nat-postrouting { type nat hook postrouting priority 100\n"
-			"meta mark and 0x4000 == 0x4000 masquerade fully-random\n}\n");
+			"meta mark and 0x4000 != 0x4000 return\n"
+			"meta mark set meta mark xor 0x4000\n"
+			"masquerade fully-random\n}\n");
 	put_check(b, plan, s, n);
 	ovl_buf_puts(b, "}\n");
 }
@@ -144,15 +152,16 @@ static void add_services(struct ovl_cluster *c)
 	}
 }
 
-/* Before it is translated, a Service's address has to have a route: a node's default one. */
-static void add_default_routes(struct ovl_cluster *c)
+/* Before it is translated, a Service's address has to have a route, on a real node the default. */
+static void add_service_routes(struct ovl_cluster *c)
 {
 	for (uint32_t i = 0; i < c->n_nodes; i++) {
 		struct ovl_plan_route *r = ovl_plan_route(c->plan, c->node[i], "eth0");
-		ovl_plan_addr gateway;
 
-		ovl_cluster_node_addr(c->plan, (i + 1) % c->n_nodes, gateway);
-		OVL_PLAN_SET(c->plan, r->via, "%s", gateway);
+		OVL_PLAN_SET(c->plan, r->dst, "%s", service_net(c->plan));
+		ovl_cluster_node_addr(c->plan, (i + 1) % c->n_nodes, r->via);
+		r->bounded = true;
+		r->frames_per_segment = ovl_plan_frames_per_segment(c->plan);
 	}
 }
 
@@ -162,7 +171,7 @@ static void plan(struct ovl_plan *plan)
 
 	ovl_cluster_nodes(&c, plan);
 	if (plan->ip6_inside == plan->ip6_outside)
-		add_default_routes(&c);
+		add_service_routes(&c);
 	ovl_cluster_vxlan(&c);
 	ovl_cluster_pods(&c);
 	ovl_cluster_paths(&c);

@@ -1,5 +1,6 @@
 #include "lab/topology.h"
 
+#include <errno.h>
 #include <string.h>
 
 static const struct ovl_topo *const topologies[] = {
@@ -32,10 +33,16 @@ const struct ovl_topo *ovl_topo_find(const char *name)
 	return NULL;
 }
 
-void ovl_topo_names(struct ovl_buf *out)
+int ovl_topo_unknown(const char *name, struct ovl_err *err)
 {
+	struct ovl_buf known = {0};
+
 	for (size_t i = 0; i < N_TOPOLOGIES; i++)
-		ovl_buf_printf(out, "%s%s", i ? ", " : "", topologies[i]->name);
+		ovl_buf_printf(&known, "%s%s", i ? ", " : "", topologies[i]->name);
+	ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "unknown topology '%s'; known: %s",
+		    name ? name : "", ovl_buf_str(&known));
+	ovl_buf_fini(&known);
+	return -EINVAL;
 }
 
 void ovl_lab_topologies(struct ovl_buf *out)

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/err.h"
 #include "lab/lab.h"
 #include "lab/plan.h"
 
@@ -46,7 +46,7 @@ extern const struct ovl_topo ovl_topo_host, ovl_topo_veth, ovl_topo_flannel_vxla
 const struct ovl_topo *ovl_topo_find(const char *name);
 /** Topology by index, NULL past the last. */
 const struct ovl_topo *ovl_topo_at(uint32_t i);
-/** Append the names of all topologies, ", " between them. */
-void ovl_topo_names(struct ovl_buf *out);
+/** Say that there is none of this name, and which there are. -EINVAL with OVL_EXIT_USAGE. */
+int ovl_topo_unknown(const char *name, struct ovl_err *err);
 
 #endif

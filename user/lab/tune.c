@@ -41,20 +41,26 @@ static bool read_text(const char *path, char *out, size_t n)
 
 int ovl_tune_sysctls(bool node, bool ip6, struct ovl_err *err)
 {
-	enum { ALL = 1, NODE = 2, IP4_ONLY = 4, IP6 = 8 };
+	enum { ALL = 1, NODE = 2, IP4_ONLY = 4, IP6 = 8, MAY_LACK = 16 };
 	static const struct {
 		const char *path, *text;
 		int where;
 	} rows[] = {
 		{"/proc/sys/net/ipv4/tcp_slow_start_after_idle", "0", ALL},
 		{"/proc/sys/net/ipv4/ip_forward", "1", NODE},
-		{"/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1", IP4_ONLY},
+		/* a node answers pods by another device than it heard them on; as flannel wants it */
+		{"/proc/sys/net/ipv4/conf/all/rp_filter", "0", NODE},
+		{"/proc/sys/net/ipv4/conf/default/rp_filter", "0", NODE},
+		/* bridged packets pass the rules, as kubeadm and dockerd want it */
+		{"/proc/sys/net/bridge/bridge-nf-call-iptables", "1", NODE | MAY_LACK},
+		{"/proc/sys/net/bridge/bridge-nf-call-ip6tables", "1", NODE | MAY_LACK},
+		{"/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1", IP4_ONLY | MAY_LACK},
 		{"/proc/sys/net/ipv6/conf/default/accept_dad", "0", IP6},
 		{"/proc/sys/net/ipv6/conf/default/dad_transmits", "0", IP6},
 		{"/proc/sys/net/ipv6/conf/default/accept_ra", "0", IP6},
 		{"/proc/sys/net/ipv6/conf/all/forwarding", "1", NODE | IP6},
 	};
-	int here = ALL | (node ? NODE : 0) | (ip6 ? IP6 : IP4_ONLY);
+	int here = ALL | MAY_LACK | (node ? NODE : 0) | (ip6 ? IP6 : IP4_ONLY);
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int rc;
@@ -62,8 +68,8 @@ int ovl_tune_sysctls(bool node, bool ip6, struct ovl_err *err)
 		if ((rows[i].where & here) != rows[i].where)
 			continue;
 		rc = write_at(AT_FDCWD, rows[i].path, rows[i].text);
-		if (rc == -ENOENT && rows[i].where == IP4_ONLY)
-			continue; /* a kernel without IPv6 */
+		if (rc == -ENOENT && rows[i].where & MAY_LACK)
+			continue; /* no IPv6, no br_netfilter */
 		if (rc < 0)
 			return ovl_err_set(err, ovl_fault_exit(rc), rc,
 					   "cannot set %s to %s in the lab's namespace: %s%s",

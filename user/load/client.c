@@ -11,9 +11,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "load/iperf3_wire.h"
+#include "load/jsonio.h"
+#include "load/mover.h"
 
-#define BUSY_TRIES   4
-#define BUSY_WAIT_NS 100000000ull /* first pause; doubles */
+#define BUSY_TRIES    4
+#define BACKEND_TRIES 32
+#define BUSY_WAIT_NS  100000000ull /* first pause; doubles */
 
 const char *ovl_load_which_name(enum ovl_load_which which)
 {
@@ -70,6 +74,11 @@ static int set_options(int fd, const struct ovl_load_spec *spec, struct ovl_err 
 	if (half && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &half, sizeof(half)))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &half, sizeof(half));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	rc = ovl_mover_pace(fd, spec->rate_bps);
+	if (rc)
+		return ovl_err_set(err, OVL_EXIT_FAILED, rc,
+				   "cannot bound a stream to %llu bit/s: %s",
+				   (unsigned long long)spec->rate_bps, strerror(-rc));
 	/* With much unsent data an acknowledgement releases a whole window in one softirq, and the
 	 * interrupt that wakes the receiving CPU (RPS) leaves only after it: both CPUs then take
 	 * turns
@@ -157,16 +166,37 @@ static int wrong_state(const struct ovl_client *client, uint8_t state, struct ov
 			err, OVL_EXIT_PEER, -EBUSY,
 			"%s (%s) is busy with another run; try again when that has ended", name,
 			path);
-	if (state == OVL_WIRE_CREATE_STREAMS)
-		return ovl_err_set(err, OVL_EXIT_PEER, -EPROTO,
-				   "%s (%s) is an iperf3 server, which this load cannot use; start "
-				   "`ovltrace peer` there",
-				   name, path);
 	return ovl_err_set(err, OVL_EXIT_PEER, -EPROTO,
 			   "%s (%s) answers in another protocol (first byte 0x%02x): it is not "
 			   "`ovltrace peer` of a compatible version; start that there, or give its "
 			   "port",
 			   name, path, state);
+}
+
+int ovl_iperf3_said(const struct ovl_client *client, uint32_t error, struct ovl_err *err)
+{
+	const char *path = ovl_load_which_name(client->which), *name = client->addr.name;
+
+	if (error == OVL_IPERF3_EAUTHTEST)
+		return ovl_err_set(err, OVL_EXIT_PEER, -EACCES,
+				   "the iperf3 server %s (%s) serves only users with a password, "
+				   "which ovltrace does not send; start `ovltrace peer`, or iperf3 "
+				   "without --authorized-users-path, on another port there",
+				   name, path);
+	return ovl_err_set(err, OVL_EXIT_PEER, -EPROTO,
+			   "the iperf3 server %s (%s) refuses the test: %s (its error %u)", name,
+			   path, ovl_iperf3_error_text(error), error);
+}
+
+/* An iperf3 server refuses the parameters: its error number follows (and errno, from most). */
+static int refused(const struct ovl_client *client, int fd, uint64_t deadline_ns,
+		   struct ovl_err *err)
+{
+	uint8_t number[4];
+	int rc = ovl_sock_recv_all(fd, number, sizeof(number), deadline_ns);
+
+	return rc ? not_ours(client, rc, err)
+		  : ovl_iperf3_said(client, (uint32_t)ovl_be_get(number, sizeof(number)), err);
 }
 
 static int send_params(const struct ovl_client *client, int fd, uint64_t deadline_ns)
@@ -178,6 +208,7 @@ static int send_params(const struct ovl_client *client, int fd, uint64_t deadlin
 		.block_bytes = spec->block_bytes,
 		.window_bytes = spec->window_bytes,
 		.max_frames = spec->max_frames,
+		.rx_trunc = spec->rx_trunc,
 	};
 	struct ovl_buf out = {0};
 	int rc = ovl_wire_params_format(&params, &out);
@@ -213,27 +244,38 @@ static int check_instance(struct ovl_client *client, uint32_t stream, uint8_t st
 	}
 	if (state == OVL_WIRE_HELLO && strcmp(hello->instance, client->hello.instance) == 0)
 		return 0;
-	return ovl_err_set(
-		err, OVL_EXIT_PEER, -EPROTO,
-		"connection %u to %s (%s) reached another `ovltrace peer` than the first: "
-		"the address is shared by several; give the address of one of them",
-		stream + 1, client->addr.name, ovl_load_which_name(client->which));
+	return ovl_err_set(err, OVL_EXIT_PEER, -EXDEV,
+			   "connection %u to %s (%s) reached another `ovltrace peer` than the "
+			   "first, %d times: "
+			   "the address is shared by many; give the address of one of them",
+			   stream + 1, client->addr.name, ovl_load_which_name(client->which),
+			   BACKEND_TRIES);
+}
+
+/* That of connection `stream` of the path. */
+static void client_cookie(const struct ovl_client *client, uint32_t stream,
+			  char text[OVL_WIRE_COOKIE_BYTES])
+{
+	struct ovl_wire_cookie cookie = {.stream = client->first + stream};
+
+	memcpy(cookie.session, client->session, sizeof(cookie.session));
+	ovl_wire_cookie_format(&cookie, text);
 }
 
 static int handshake(struct ovl_client *client, int fd, uint32_t stream, uint64_t deadline_ns,
 		     struct ovl_err *err)
 {
-	struct ovl_wire_cookie cookie = {.stream = client->first + stream};
 	struct ovl_wire_hello hello = {0};
 	char text[OVL_WIRE_COOKIE_BYTES];
 	uint8_t state;
 	int rc;
 
-	memcpy(cookie.session, client->session, sizeof(cookie.session));
-	ovl_wire_cookie_format(&cookie, text);
+	client_cookie(client, stream, text);
 	rc = ovl_sock_send_all(fd, text, sizeof(text), deadline_ns);
 	if (!rc)
 		rc = ovl_sock_recv_all(fd, &state, 1, deadline_ns);
+	if (!rc && stream && state == OVL_WIRE_DENIED) /* that of another session's */
+		return check_instance(client, stream, state, &hello, err);
 	/* an idle server asks for the parameters; one that has this session already says hello */
 	if (!rc && state == OVL_WIRE_PARAM_EXCHANGE) {
 		if (stream)
@@ -244,6 +286,12 @@ static int handshake(struct ovl_client *client, int fd, uint32_t stream, uint64_
 	}
 	if (rc)
 		return not_ours(client, rc, err);
+	if (stream == 0 && state == OVL_WIRE_CREATE_STREAMS) {
+		client->far = OVL_CLIENT_IPERF3;
+		return 0;
+	}
+	if (state == OVL_IPERF3_SERVER_ERROR)
+		return refused(client, fd, deadline_ns, err);
 	if (state != OVL_WIRE_HELLO)
 		return wrong_state(client, state, err);
 	rc = recv_hello(fd, deadline_ns, &hello);
@@ -254,8 +302,8 @@ static int handshake(struct ovl_client *client, int fd, uint32_t stream, uint64_
 	return check_instance(client, stream, state, &hello, err);
 }
 
-static int open_once(struct ovl_client *client, uint32_t stream, uint64_t deadline_ns,
-		     struct ovl_err *err)
+/* A connected socket; nothing is said yet. */
+static int open_socket(const struct ovl_client *client, uint64_t deadline_ns, struct ovl_err *err)
 {
 	int fd = socket(client->addr.sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int rc;
@@ -270,11 +318,39 @@ static int open_once(struct ovl_client *client, uint32_t stream, uint64_t deadli
 			rc = connect_failed(client, rc, err);
 	}
 	if (!rc)
-		rc = handshake(client, fd, stream, deadline_ns, err);
+		return fd;
+	ovl_sock_abort(fd);
+	return rc;
+}
+
+static int open_once(struct ovl_client *client, uint32_t stream, uint64_t deadline_ns,
+		     struct ovl_err *err)
+{
+	int fd = open_socket(client, deadline_ns, err), rc;
+
+	if (fd < 0 || client->far == OVL_CLIENT_RAW)
+		return fd;
+	rc = handshake(client, fd, stream, deadline_ns, err);
 	if (!rc)
 		return fd;
 	ovl_sock_abort(fd);
 	return rc;
+}
+
+int ovl_client_open_stream(struct ovl_client *client, struct ovl_err *err)
+{
+	const uint64_t deadline_ns = ovl_clock_ns() + client->spec->connect_timeout_ms * 1000000ull;
+	int fd = open_socket(client, deadline_ns, err), rc;
+	char text[OVL_WIRE_COOKIE_BYTES];
+
+	if (fd < 0)
+		return fd;
+	client_cookie(client, 0, text);
+	rc = ovl_sock_send_all(fd, text, sizeof(text), deadline_ns);
+	if (!rc)
+		return fd;
+	ovl_sock_abort(fd);
+	return not_ours(client, rc, err);
 }
 
 int ovl_client_open(struct ovl_client *client, uint32_t stream, struct ovl_err *err)
@@ -283,12 +359,17 @@ int ovl_client_open(struct ovl_client *client, uint32_t stream, struct ovl_err *
 	uint64_t deadline_ns = ovl_clock_ns() + limit_ns, pause_ns = BUSY_WAIT_NS;
 	int rc = -EBUSY;
 
-	/* a peer may not yet have noticed that the run before has ended */
+	/* a peer may not yet have noticed that the run before has ended; an iperf3 server is not
+	 * there for a moment between two tests */
 	for (int i = 0; i < BUSY_TRIES; i++, pause_ns *= 2) {
 		const struct timespec pause = {.tv_nsec = (long)pause_ns};
 
 		rc = open_once(client, stream, deadline_ns, err);
-		if (rc != -EBUSY || ovl_clock_ns() + pause_ns >= deadline_ns)
+		/* a Kubernetes Service picks an endpoint for each connection: until it is ours */
+		for (int k = 1; rc == -EXDEV && k < BACKEND_TRIES; k++)
+			rc = open_once(client, stream, deadline_ns, err);
+		if ((rc != -EBUSY && rc != -ECONNREFUSED) ||
+		    ovl_clock_ns() + pause_ns >= deadline_ns)
 			break;
 		if (i + 1 < BUSY_TRIES)
 			nanosleep(&pause, NULL);

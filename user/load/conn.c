@@ -5,14 +5,17 @@
 #include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/str.h"
+#include "load/mover.h"
+#include "load/sniff.h"
 #include "load/sock.h"
 
-#define HANDSHAKE_NS	3000000000ull
-#define READS_PER_EVENT 16 /* then others get their turn */
-#define MSS_UNKNOWN	536
+#define MSS_UNKNOWN 536
+#define RAW_MAX	    128
 
 struct ovl_conn *ovl_conn_new(int fd, uint32_t listener, uint64_t now_ns)
 {
@@ -26,24 +29,78 @@ struct ovl_conn *ovl_conn_new(int fd, uint32_t listener, uint64_t now_ns)
 	conn->fd = fd;
 	conn->listener = listener;
 	conn->want = OVL_WIRE_COOKIE_BYTES;
-	conn->deadline_ns = now_ns + HANDSHAKE_NS;
+	conn->since_ns = now_ns;
+	conn->deadline_ns = now_ns + OVL_CONN_STEP_NS;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* reports leave at once */
 	ovl_sock_mortal(fd);
+	if (ovl_addr_of_peer(fd, &conn->from)) /* it has left again */
+		ovl_str_copy(conn->from.name, sizeof(conn->from.name), "?");
 	return conn;
 }
 
-void ovl_conn_close(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
+bool ovl_conn_busy(const struct ovl_conn_ctx *ctx)
+{
+	return ctx->session.open || ctx->run.control || ctx->raw;
+}
+
+int ovl_conn_watch(const struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint32_t events)
+{
+	struct epoll_event ev = {.events = events, .data.ptr = conn};
+
+	return epoll_ctl(ctx->epoll_fd, EPOLL_CTL_MOD, conn->fd, &ev) ? -errno : 0;
+}
+
+void ovl_conn_tell(const struct ovl_conn_ctx *ctx, const struct ovl_conn *conn,
+		   struct ovl_peer_served *what)
+{
+	/* nothing to tell of a client that only looked whether we are there */
+	if (!ctx->served || !what->bytes)
+		return;
+	what->from = conn->from.name;
+	ctx->served(ctx->arg, what);
+}
+
+static void leave_session(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
+{
+	struct ovl_session *session = &ctx->session;
+	struct ovl_peer_served what = {
+		.kind = "ovltrace", .streams = session->params.streams, .complete = true};
+
+	session->joined[conn->cookie.stream] = false;
+	session->bytes += conn->bytes;
+	if (--session->open)
+		return;
+	what.bytes = session->bytes;
+	what.duration_s = (double)(now_ns - session->since_ns) / 1e9;
+	ovl_conn_tell(ctx, conn, &what);
+}
+
+static void leave_raw(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
+{
+	struct ovl_peer_served what = {.kind = "raw",
+				       .streams = 1,
+				       .complete = true,
+				       .bytes = conn->bytes,
+				       .duration_s = (double)(now_ns - conn->since_ns) / 1e9};
+
+	ctx->raw--;
+	ovl_conn_tell(ctx, conn, &what);
+}
+
+void ovl_conn_close(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
 {
 	if (conn->fd < 0)
 		return;
-	if (conn->state == OVL_CONN_STREAM) {
-		ctx->session.joined[conn->cookie.stream] = false;
-		ctx->session.open--;
-	}
+	if (conn->state == OVL_CONN_STREAM)
+		leave_session(ctx, conn, now_ns);
+	if (conn->state == OVL_CONN_RAW)
+		leave_raw(ctx, conn, now_ns);
+	ovl_iperf3_run_leave(ctx, conn, now_ns);
 	close(conn->fd);
 	conn->fd = -1;
-	free(conn->json);
-	conn->json = NULL;
+	free(conn->text);
+	conn->text = NULL;
+	ctx->closed = true;
 }
 
 void ovl_conn_free(struct ovl_conn *conn)
@@ -68,6 +125,20 @@ static int deny(struct ovl_conn *conn)
 
 	answer(conn, &denied, 1);
 	return -EBUSY;
+}
+
+/* A health probe, whatever else runs. */
+static int got_http(struct ovl_conn *conn)
+{
+	struct ovl_buf out = {0};
+	int rc = ovl_http_answer(conn->text, conn->got, &out);
+
+	if (!rc)
+		rc = answer(conn, out.s, out.n);
+	ovl_buf_fini(&out);
+	if (rc == -EAGAIN)
+		return 0;
+	return rc ? rc : -ESHUTDOWN; /* answered */
 }
 
 /*
@@ -109,97 +180,138 @@ static int join(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
 	session->joined[conn->cookie.stream] = true;
 	session->open++;
 	conn->state = OVL_CONN_STREAM;
+	conn->deadline_ns = UINT64_MAX;
 	return 0;
 }
 
-static int got_cookie(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
+static int got_own_cookie(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
 {
 	const uint8_t exchange = OVL_WIRE_PARAM_EXCHANGE;
 
-	if (ctx->session.open)
-		return strcmp(ctx->session.id, conn->cookie.session) == 0 ? join(ctx, conn)
-									  : deny(conn);
+	if (ovl_wire_cookie_parse(conn->head, conn->got, &conn->cookie))
+		return -EPROTO;
+	if (ctx->session.open && strcmp(ctx->session.id, conn->cookie.session) == 0)
+		return join(ctx, conn);
+	if (ovl_conn_busy(ctx))
+		return deny(conn);
 	conn->state = OVL_CONN_LENGTH;
 	conn->want = 4;
 	conn->got = 0;
-	conn->deadline_ns = now_ns + HANDSHAKE_NS;
+	conn->deadline_ns = now_ns + OVL_CONN_STEP_NS;
 	return answer(conn, &exchange, 1);
+}
+
+static int got_iperf3_cookie(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
+{
+	if (ctx->run.control && !memcmp(ctx->run.control->head, conn->head, OVL_WIRE_COOKIE_BYTES))
+		return ovl_iperf3_run_join(ctx, conn, now_ns);
+	return ovl_conn_busy(ctx) ? deny(conn) : ovl_iperf3_run_begin(ctx, conn, now_ns);
+}
+
+/* Something without a protocol: counted, unless it would disturb a test. */
+static int got_raw(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
+{
+	if (ctx->session.open || ctx->run.control || ctx->raw >= RAW_MAX)
+		return -EBUSY;
+	ctx->raw++;
+	conn->bytes = conn->got;
+	conn->state = OVL_CONN_RAW;
+	return 0;
+}
+
+/* The first bytes have come, or some of them. */
+static int sniffed(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
+{
+	enum ovl_guest guest = ovl_sniff(conn->head, conn->got);
+
+	if (guest == OVL_GUEST_UNKNOWN)
+		return 0;
+	if (guest == OVL_GUEST_OWN)
+		return got_own_cookie(ctx, conn, now_ns);
+	if (!ctx->guests)
+		return -EPROTO;
+	if (guest == OVL_GUEST_IPERF3)
+		return got_iperf3_cookie(ctx, conn, now_ns);
+	if (guest == OVL_GUEST_RAW)
+		return got_raw(ctx, conn);
+	conn->text = malloc(OVL_SNIFF_HTTP_MAX);
+	if (!conn->text)
+		return -ENOMEM;
+	memcpy(conn->text, conn->head, conn->got);
+	conn->want = OVL_SNIFF_HTTP_MAX;
+	conn->state = OVL_CONN_HTTP;
+	return got_http(conn);
 }
 
 static int got_length(struct ovl_conn *conn)
 {
 	conn->want = ovl_wire_length_parse((const uint8_t *)conn->head);
 	conn->got = 0;
-	conn->json = conn->want ? malloc(conn->want) : NULL;
+	conn->text = conn->want ? malloc(conn->want) : NULL;
 	conn->state = OVL_CONN_PARAMS;
-	return conn->json ? 0 : -EPROTO;
+	return conn->text ? 0 : -EPROTO;
 }
 
-static int got_params(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
+static int got_params(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
 {
 	struct ovl_wire_params params;
-	int rc = ovl_wire_params_parse(conn->json, conn->want, &params);
+	int rc = ovl_wire_params_parse(conn->text, conn->want, &params);
 
-	free(conn->json);
-	conn->json = NULL;
+	free(conn->text);
+	conn->text = NULL;
 	if (rc)
 		return rc;
 	/* several may have been asked for parameters; the first to give them is served */
-	if (ctx->session.open)
+	if (ovl_conn_busy(ctx))
 		return deny(conn);
 	memset(&ctx->session, 0, sizeof(ctx->session));
 	ctx->session.params = params;
+	ctx->session.since_ns = now_ns;
 	memcpy(ctx->session.id, conn->cookie.session, sizeof(ctx->session.id));
 	return join(ctx, conn);
 }
 
-/* One step of the handshake with what is there. */
-static int read_handshake(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
+/* One step of what comes before a test, with what is there. */
+static int read_step(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
 {
-	char *to = conn->json ? conn->json : conn->head;
+	char *to = conn->text ? conn->text : conn->head;
 	ssize_t n = recv(conn->fd, to + conn->got, conn->want - conn->got, MSG_DONTWAIT);
-	int rc;
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	if (n == 0)
 		return -ECONNRESET;
 	conn->got += (uint32_t)n;
-	if (conn->state == OVL_CONN_COOKIE) {
-		rc = ovl_wire_cookie_parse(conn->head, conn->got, &conn->cookie);
-		if (rc)
-			return rc == -EAGAIN ? 0 : rc;
-		return got_cookie(ctx, conn, now_ns);
-	}
+	if (conn->state == OVL_CONN_SNIFF)
+		return sniffed(ctx, conn, now_ns);
+	if (conn->state == OVL_CONN_HTTP)
+		return got_http(conn);
 	if (conn->got < conn->want)
 		return 0;
-	return conn->state == OVL_CONN_LENGTH ? got_length(conn) : got_params(ctx, conn);
+	return conn->state == OVL_CONN_LENGTH ? got_length(conn) : got_params(ctx, conn, now_ns);
 }
 
-static int read_bulk(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
+static int read_bulk(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
 {
-	for (int i = 0; i < READS_PER_EVENT; i++) {
-		ssize_t n = recv(conn->fd, ctx->block, OVL_CONN_READ_BYTES, MSG_DONTWAIT);
+	int rc = ovl_mover_read(conn->fd, ctx->block, OVL_CONN_READ_BYTES,
+				conn->state == OVL_CONN_STREAM && ctx->session.params.rx_trunc,
+				&conn->bytes, ctx->bytes ? &ctx->bytes[conn->listener] : NULL);
 
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-		if (n == 0)
-			return -ECONNRESET;
-		conn->bytes += (uint64_t)n;
-		if (ctx->bytes)
-			atomic_fetch_add_explicit(&ctx->bytes[conn->listener], (uint64_t)n,
-						  memory_order_relaxed);
-		/* a short read has emptied the queue: no second call to be told so */
-		if (n < OVL_CONN_READ_BYTES)
-			return 0;
+	if (conn->state == OVL_CONN_RAW)
+		conn->deadline_ns = now_ns + OVL_CONN_STEP_NS;
+	return rc > 0 ? -ECONNRESET : rc;
+}
+
+int ovl_conn_serve(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
+{
+	switch (conn->state) {
+	case OVL_CONN_STREAM:
+	case OVL_CONN_RAW: return read_bulk(ctx, conn, now_ns);
+	case OVL_CONN_CONTROL_NEW:
+	case OVL_CONN_CONTROL: return ovl_iperf3_run_control(ctx, conn, now_ns);
+	case OVL_CONN_DATA: return ovl_iperf3_run_data(ctx, conn);
+	default: return read_step(ctx, conn, now_ns);
 	}
-	return 0;
-}
-
-int ovl_conn_read(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
-{
-	return conn->state == OVL_CONN_STREAM ? read_bulk(ctx, conn)
-					      : read_handshake(ctx, conn, now_ns);
 }
 
 int ovl_conn_report(struct ovl_conn *conn, uint64_t cpu_ns, uint64_t now_ns)

@@ -1,5 +1,6 @@
 /*
- * One accepted connection of the receiver: handshake, then bulk. Internal to the receiving engine.
+ * One accepted connection of the receiver: who it is, then what it came for. Internal to the
+ * receiving engine.
  */
 #ifndef OVL_LOAD_CONN_H
 #define OVL_LOAD_CONN_H
@@ -10,15 +11,25 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "load/iperf3_run.h"
+#include "load/load.h"
+#include "load/sock.h"
 #include "load/wire.h"
 
 #define OVL_CONN_READ_BYTES (128 * 1024)
+#define OVL_CONN_STEP_NS    3000000000ull /* for each step of a handshake */
 
 enum ovl_conn_state {
-	OVL_CONN_COOKIE, /* reading the cookie */
-	OVL_CONN_LENGTH, /* answered 9, reading the parameters' length */
-	OVL_CONN_PARAMS, /* reading the parameters */
-	OVL_CONN_STREAM, /* a member of the session: counting */
+	OVL_CONN_SNIFF,	      /* reading the first bytes: a cookie, or something else */
+	OVL_CONN_LENGTH,      /* answered 9, reading the parameters' length */
+	OVL_CONN_PARAMS,      /* reading the parameters */
+	OVL_CONN_HTTP,	      /* reading a request */
+	OVL_CONN_CONTROL_NEW, /* an iperf3 client that is not served yet */
+	OVL_CONN_ADMITTED,    /* those below take part in a test */
+	OVL_CONN_STREAM = OVL_CONN_ADMITTED, /* a member of the session: counting */
+	OVL_CONN_CONTROL,		     /* of the iperf3 test that runs */
+	OVL_CONN_DATA,			     /* a stream of it */
+	OVL_CONN_RAW,			     /* a sender without a protocol: counting */
 };
 
 /** The one session that is served at a time; it lives as long as it has connections. */
@@ -27,40 +38,59 @@ struct ovl_session {
 	struct ovl_wire_params params;
 	uint32_t open; /* connections; 0: no session */
 	bool joined[OVL_WIRE_CONNS_MAX];
+	uint64_t since_ns, bytes; /* began; of connections that have left */
 };
 
 struct ovl_conn {
 	int fd; /* -1: closed */
 	enum ovl_conn_state state;
 	uint32_t listener;
-	uint64_t deadline_ns; /* of the handshake's present step */
+	uint64_t deadline_ns; /* of the present step; UINT64_MAX: none */
+	uint64_t since_ns;    /* accepted */
+	struct ovl_addr from;
 	struct ovl_wire_cookie cookie;
 	char head[OVL_WIRE_COOKIE_BYTES];
-	char *json;	    /* while reading the parameters */
-	uint32_t want, got; /* of head or json */
-	uint64_t bytes;
+	char *text;	    /* while reading parameters or a request */
+	uint32_t want, got; /* of head or text */
+	uint64_t bytes;	    /* received or sent since admitted */
 	uint8_t tx[OVL_WIRE_REPORT_BYTES];
-	uint32_t tx_left; /* unsent rest of tx */
+	uint32_t tx_left;		  /* unsent rest of tx */
+	struct ovl_iperf3_server *server; /* of a control connection */
+	uint32_t index;			  /* of a stream in its iperf3 test */
 };
 
 /** What all connections share; owned by the receiver. */
 struct ovl_conn_ctx {
 	struct ovl_session session;
+	struct ovl_iperf3_run run;
+	uint32_t raw; /* senders without a protocol */
+	bool guests;  /* serve others than ourselves */
+	bool closed;  /* some connections of this batch are */
+	int epoll_fd;
 	struct ovl_buf hello;	 /* the answer that admits a connection */
 	void *block;		 /* OVL_CONN_READ_BYTES to receive into */
 	_Atomic uint64_t *bytes; /* per listener, may be NULL */
+	void (*served)(void *arg, const struct ovl_peer_served *what); /* may be NULL */
+	void *arg;
 };
 
-/** Begin the handshake on an accepted socket. NULL without memory (fd is closed). */
+/** Begin on an accepted socket. NULL without memory (fd is closed). */
 struct ovl_conn *ovl_conn_new(int fd, uint32_t listener, uint64_t now_ns);
-/** Close, leave the session; memory stays until ovl_conn_free, so that late events find it. */
-void ovl_conn_close(struct ovl_conn_ctx *ctx, struct ovl_conn *conn);
+/** Close, leave the test; memory stays until ovl_conn_free, so that late events find it. */
+void ovl_conn_close(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns);
 void ovl_conn_free(struct ovl_conn *conn);
-/** Take what is there. 0, or -errno: the connection is of no more use, close it. */
-int ovl_conn_read(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns);
+/** Do what the socket is ready for. 0, or -errno: of no more use, close it. */
+int ovl_conn_serve(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns);
 /**
  * Send a report without waiting; one that finds the way blocked is left out. 0, or -errno: close.
  */
 int ovl_conn_report(struct ovl_conn *conn, uint64_t cpu_ns, uint64_t now_ns);
+/** Wait for these epoll events from now on. 0 or -errno. */
+int ovl_conn_watch(const struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint32_t events);
+/** Is a test or session running? Then no other may begin. */
+bool ovl_conn_busy(const struct ovl_conn_ctx *ctx);
+/** Tell whoever wants to know what a test has carried. */
+void ovl_conn_tell(const struct ovl_conn_ctx *ctx, const struct ovl_conn *conn,
+		   struct ovl_peer_served *what);
 
 #endif

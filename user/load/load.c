@@ -76,6 +76,7 @@ static int prepare_clients(struct ovl_sender *s, struct ovl_err *err)
 		client->spec = &s->spec;
 		client->which = (enum ovl_load_which)which;
 		client->first = s->streams;
+		client->far = s->spec.raw ? OVL_CLIENT_RAW : OVL_CLIENT_OWN;
 		ovl_wire_session_format(random, client->session);
 		if (!s->spec.path[which].used)
 			continue;
@@ -142,6 +143,8 @@ struct ovl_load *ovl_load_start(const struct ovl_load_spec *spec, struct ovl_err
 		return NULL;
 	}
 	memset(load, 0, sizeof(*load));
+	for (int which = 0; which < OVL_LOAD_PATHS; which++)
+		ovl_far_init(&load->sender.far[which]);
 	ovl_local_init(&load->receiver);
 	load->sender.wake_fd = load->sender.epoll_fd = -1;
 	load->sender.which = OVL_LOAD_PATHS;
@@ -295,20 +298,23 @@ int ovl_load_read(struct ovl_load *load, enum ovl_load_which which, struct ovl_l
 		  struct ovl_err *err)
 {
 	struct ovl_sender *s = &load->sender;
-	bool dead;
+	bool dead, own;
 
 	*out = (struct ovl_load_counts){0};
 	if (which >= OVL_LOAD_PATHS || !s->spec.path[which].used)
 		return ovl_err_set(err, OVL_EXIT_FAILED, -EINVAL, "the load has no %s path to read",
 				   ovl_load_which_name(which));
 	out->ts_ns = ovl_clock_ns();
+	own = s->client[which].far == OVL_CLIENT_OWN;
 	if (!s->spec.remote)
 		out->bytes = ovl_local_bytes(&load->receiver, which);
 	out->sender_cpu_ns = thread_cpu_ns(load->thread);
 	if (!s->spec.remote)
 		out->receiver_cpu_ns = thread_cpu_ns(load->receiver.thread);
 	read_sockets(s, which, out);
-	if (s->spec.remote)
+	if (!own)
+		out->bytes = out->acked_bytes; /* the best that is known until the end */
+	else if (s->spec.remote)
 		read_remote(s, which, out);
 	pthread_mutex_lock(&s->lock);
 	take_rtt(s, which, out);
@@ -334,6 +340,60 @@ const char *ovl_load_congestion(const struct ovl_load *load)
 	return load->sender.congestion;
 }
 
+const char *ovl_load_peer_kind(const struct ovl_load *load, enum ovl_load_which which)
+{
+	static const char *const kinds[] = {[OVL_CLIENT_OWN] = "ovltrace",
+					    [OVL_CLIENT_IPERF3] = "iperf3",
+					    [OVL_CLIENT_RAW] = "sink"};
+
+	return kinds[load->sender.client[which].far];
+}
+
+int ovl_load_finish(struct ovl_load *load, struct ovl_err *err)
+{
+	struct ovl_sender *s = &load->sender;
+	int rc = 0;
+
+	if (!load->started)
+		return 0;
+	/* bounded: the sender ends its loop at once and each of its waits has a deadline */
+	atomic_store(&s->stop, true);
+	wake(s->wake_fd);
+	pthread_join(load->thread, NULL);
+	load->started = false;
+	for (int which = 0; which < OVL_LOAD_PATHS; which++)
+		if (s->far[which].used && s->far[which].dead)
+			rc = -EPIPE;
+	if (rc && err)
+		*err = s->err;
+	return rc;
+}
+
+bool ovl_load_agreement(const struct ovl_load *load, enum ovl_load_which which,
+			struct ovl_load_agreement *out)
+{
+	const struct ovl_far *far = &load->sender.far[which];
+
+	*out = (struct ovl_load_agreement){0};
+	if (!far->used || far->dead || far->proto.phase != OVL_IPERF3_CLIENT_OVER)
+		return false;
+	for (uint32_t i = 0; i < far->proto.ours.n; i++)
+		out->acked_bytes += far->proto.ours.stream[i].bytes;
+	for (uint32_t i = 0; i < far->proto.theirs.n; i++)
+		out->received_bytes += far->proto.theirs.stream[i].bytes;
+	out->receiver_cpu_ratio = far->proto.theirs.cpu_total / 100;
+	return true;
+}
+
+/* With a reset, unless that would look like an error at the far end. */
+static void end_stream(const struct ovl_sender *s, const struct ovl_sender_stream *stream)
+{
+	if (s->client[stream->which].far == OVL_CLIENT_RAW && stream->fd >= 0)
+		close(stream->fd);
+	else
+		ovl_sock_abort(stream->fd);
+}
+
 void ovl_load_stop(struct ovl_load *load)
 {
 	struct ovl_sender *s;
@@ -341,13 +401,11 @@ void ovl_load_stop(struct ovl_load *load)
 	if (!load)
 		return;
 	s = &load->sender;
-	if (load->started) {
-		atomic_store(&s->stop, true);
-		wake(s->wake_fd);
-		pthread_join(load->thread, NULL);
-	}
+	ovl_load_finish(load, NULL);
 	for (uint32_t i = 0; s->stream && i < s->streams; i++)
-		ovl_sock_abort(s->stream[i].fd);
+		end_stream(s, &s->stream[i]);
+	for (int which = 0; which < OVL_LOAD_PATHS; which++)
+		ovl_far_fini(&s->far[which]);
 	ovl_local_stop(&load->receiver);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);

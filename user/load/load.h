@@ -37,12 +37,16 @@ struct ovl_load_path_spec {
 
 struct ovl_load_spec {
 	struct ovl_load_path_spec path[OVL_LOAD_PATHS];
-	bool remote;	  /* true: `ovltrace peer` (or two: one per path) listens at addr:port */
-	uint16_t port;	  /* 0: OVL_LOAD_PORT */
-	uint32_t streams; /* 1…OVL_LOAD_STREAMS_MAX, 0: 1 */
+	bool remote;   /* `ovltrace peer` or an iperf3 server (or two: one per path) at addr:port */
+	bool raw;      /* with remote: say nothing, just send, as iperf 2 does */
+	uint16_t port; /* 0: OVL_LOAD_PORT */
+	uint32_t streams;      /* 1…OVL_LOAD_STREAMS_MAX, 0: 1 */
 	uint32_t block_bytes;  /* one write; 0: 128 KiB */
 	char congestion[16];   /* "" : cubic */
 	uint32_t mss_bytes;    /* 0: the path's */
+	bool tx_zerocopy;      /* the sender's kernel need not copy (sendfile) */
+	bool rx_trunc;	       /* the receiver's kernel drops payload instead of copying it */
+	uint64_t rate_bps;     /* bound on what each stream sends, payload; 0: none */
 	uint32_t window_bytes; /* SO_SNDBUF/SO_RCVBUF; 0: autotuned within max_frames */
 	/*
 	 * Bound on wire frames in flight over all streams; 0: none. The receiver locks each
@@ -90,18 +94,54 @@ int ovl_load_read(struct ovl_load *load, enum ovl_load_which which, struct ovl_l
 		  struct ovl_err *err);
 /** Kernel thread ids of the load's threads by role, for the profiler's task classes. */
 uint32_t ovl_load_tids(const struct ovl_load *load, bool sender, pid_t *tids, uint32_t max);
+/**
+ * Who the far end of a path is, as the contract's peer_kind: "ovltrace" (also in this process),
+ * "iperf3" (a stock server: bytes are those that the sender's TCP saw acknowledged, the receiver's
+ * CPU time is unknown), "sink" (the same, of one that was not even asked).
+ */
+const char *ovl_load_peer_kind(const struct ovl_load *load, enum ovl_load_which which);
+/** What both ends of a path say in the end. */
+struct ovl_load_agreement {
+	uint64_t acked_bytes;	   /* the sender's TCP, since start */
+	uint64_t received_bytes;   /* the server's count */
+	double receiver_cpu_ratio; /* of one CPU, over the whole test */
+};
+/**
+ * End the load: nothing is sent any more, iperf3 servers are asked for their results (up to two
+ * seconds each). No reading after it. 0, or -errno with *err: an iperf3 server did not answer.
+ */
+int ovl_load_finish(struct ovl_load *load, struct ovl_err *err);
+/** After ovl_load_finish: the results of a path; false if its far end gave none. */
+bool ovl_load_agreement(const struct ovl_load *load, enum ovl_load_which which,
+			struct ovl_load_agreement *out);
 /** Congestion control in use on the first overlay stream, as the kernel names it. */
 const char *ovl_load_congestion(const struct ovl_load *load);
-/** Stop, join, close with resets, so that nothing stays queued; never blocks. load may be NULL. */
+/**
+ * Finish if that has not been done, close with resets, so that nothing stays queued. load may be
+ * NULL.
+ */
 void ovl_load_stop(struct ovl_load *load);
 
-/** `ovltrace peer`: the far end. */
+/** One test, or raw sender, that a peer has served. */
+struct ovl_peer_served {
+	const char *kind; /* "ovltrace" "iperf3" "raw" */
+	const char *from; /* "10.0.0.2:41234" */
+	uint32_t streams;
+	bool reverse;	   /* sent by the peer */
+	bool complete;	   /* false: ended by an error, or by leaving */
+	uint64_t bytes;	   /* received, or sent and acknowledged, in the measured time */
+	double duration_s; /* of it */
+};
+
+/** `ovltrace peer`: the far end, also of `iperf3 -c` and of senders without a protocol. */
 struct ovl_peer_spec {
 	const char *bind; /* NULL: any address */
 	uint16_t port;	  /* 0: OVL_LOAD_PORT */
 	int stop_fd;	  /* readable: end (a signalfd, an eventfd); -1: never */
 	/** Called once when the port is open, with the port; may be NULL. */
 	void (*ready)(void *arg, uint16_t port);
+	/** Called after each test that carried something; may be NULL. */
+	void (*served)(void *arg, const struct ovl_peer_served *what);
 	void *arg;
 };
 

@@ -35,7 +35,13 @@ int ovl_peer_serve(const struct ovl_peer_spec *spec, struct ovl_err *err)
 {
 	const uint16_t port = spec->port ? spec->port : OVL_LOAD_PORT;
 	struct ovl_receiver_spec receiver = {
-		.listen_fd = {-1, -1}, .stop_fd = spec->stop_fd, .reports = true};
+		.listen_fd = {-1, -1},
+		.stop_fd = spec->stop_fd,
+		.reports = true,
+		.guests = true,
+		.served = spec->served,
+		.arg = spec->arg,
+	};
 	int fd = listen_at(spec, port, err), rc;
 
 	if (fd < 0)

@@ -27,12 +27,10 @@ enum { TAG_STOP = 1, TAG_LISTEN };
 
 struct receiver {
 	const struct ovl_receiver_spec *spec;
-	int epoll_fd;
 	struct ovl_conn_ctx ctx;
 	struct ovl_conn *conn[CONNS_MAX]; /* oldest first, closed ones removed after each batch */
 	uint32_t conns, pending;
 	bool accepting;
-	bool closed;	  /* some of this batch are */
 	uint64_t tick_ns; /* next */
 };
 
@@ -40,7 +38,7 @@ static int add_event(struct receiver *r, int fd, uint64_t data)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = data};
 
-	return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+	return epoll_ctl(r->ctx.epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
 /*
@@ -55,25 +53,26 @@ static void set_accepting(struct receiver *r, bool on)
 		struct epoll_event ev = {.events = on ? EPOLLIN : 0, .data.u64 = TAG_LISTEN + i};
 
 		if (r->spec->listen_fd[i] >= 0)
-			epoll_ctl(r->epoll_fd, EPOLL_CTL_MOD, r->spec->listen_fd[i], &ev);
+			epoll_ctl(r->ctx.epoll_fd, EPOLL_CTL_MOD, r->spec->listen_fd[i], &ev);
 	}
 }
 
-static void drop(struct receiver *r, struct ovl_conn *conn)
+static bool pending(const struct ovl_conn *conn)
 {
-	if (conn->fd < 0)
-		return;
-	if (conn->state != OVL_CONN_STREAM)
-		r->pending--;
-	r->closed = true;
-	ovl_conn_close(&r->ctx, conn);
+	return conn->fd >= 0 && conn->state < OVL_CONN_ADMITTED;
 }
 
-static void drop_oldest_pending(struct receiver *r)
+static void drop(struct receiver *r, struct ovl_conn *conn, uint64_t now_ns)
+{
+	r->pending -= pending(conn);
+	ovl_conn_close(&r->ctx, conn, now_ns);
+}
+
+static void drop_oldest_pending(struct receiver *r, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < r->conns; i++) {
-		if (r->conn[i]->fd >= 0 && r->conn[i]->state != OVL_CONN_STREAM) {
-			drop(r, r->conn[i]);
+		if (pending(r->conn[i])) {
+			drop(r, r->conn[i], now_ns);
 			return;
 		}
 	}
@@ -91,7 +90,7 @@ static void sweep(struct receiver *r)
 			r->conn[kept++] = r->conn[i];
 	}
 	r->conns = kept;
-	r->closed = false;
+	r->ctx.closed = false;
 }
 
 static void accept_some(struct receiver *r, uint32_t listener, uint64_t now_ns)
@@ -109,36 +108,36 @@ static void accept_some(struct receiver *r, uint32_t listener, uint64_t now_ns)
 			return;
 		}
 		if (r->pending >= PENDING_MAX)
-			drop_oldest_pending(r);
+			drop_oldest_pending(r, now_ns);
 		conn = ovl_conn_new(fd, listener, now_ns);
 		if (!conn)
 			return;
 		r->conn[r->conns++] = conn;
 		r->pending++;
 		if (add_event(r, fd, (uint64_t)(uintptr_t)conn))
-			drop(r, conn);
+			drop(r, conn, now_ns);
 	}
 }
 
 static void serve(struct receiver *r, struct ovl_conn *conn, uint64_t now_ns)
 {
-	bool was_stream = conn->state == OVL_CONN_STREAM;
+	bool was_pending = pending(conn);
 	int rc;
 
 	if (conn->fd < 0)
 		return;
-	rc = ovl_conn_read(&r->ctx, conn, now_ns);
-	if (!was_stream && conn->state == OVL_CONN_STREAM) {
+	rc = ovl_conn_serve(&r->ctx, conn, now_ns);
+	if (was_pending && !pending(conn)) {
 		r->pending--;
 		/* the first report at once: it ties the clocks together */
-		if (!rc && r->spec->reports)
+		if (!rc && conn->state == OVL_CONN_STREAM && r->spec->reports)
 			rc = ovl_conn_report(conn, ovl_cpu_thread_ns(), now_ns);
 	}
 	if (rc)
-		drop(r, conn);
+		drop(r, conn, now_ns);
 }
 
-/* Each 100 ms: reports out, late handshakes dropped. */
+/* Each 100 ms: reports out, late ones dropped. */
 static void tick(struct receiver *r, uint64_t now_ns)
 {
 	uint64_t cpu_ns = ovl_cpu_thread_ns();
@@ -148,10 +147,10 @@ static void tick(struct receiver *r, uint64_t now_ns)
 
 		if (conn->fd < 0)
 			continue;
-		if (conn->state != OVL_CONN_STREAM ? now_ns >= conn->deadline_ns
-		    : r->spec->reports		   ? ovl_conn_report(conn, cpu_ns, now_ns) != 0
-						   : false)
-			drop(r, conn);
+		if (now_ns >= conn->deadline_ns ||
+		    (conn->state == OVL_CONN_STREAM && r->spec->reports &&
+		     ovl_conn_report(conn, cpu_ns, now_ns)))
+			drop(r, conn, now_ns);
 	}
 	set_accepting(r, true);
 	r->tick_ns = now_ns + TICK_NS;
@@ -160,9 +159,18 @@ static void tick(struct receiver *r, uint64_t now_ns)
 /* Milliseconds to sleep: for ever when nothing is due at any tick. */
 static int sleep_ms(const struct receiver *r, uint64_t now_ns)
 {
-	if (r->accepting && !r->pending && !(r->spec->reports && r->ctx.session.open))
+	const uint64_t due_ns = ovl_iperf3_run_due_ns(&r->ctx);
+	const uint64_t until_ns = due_ns < r->tick_ns ? due_ns : r->tick_ns;
+
+	if (r->accepting && !r->pending && !r->ctx.raw && !r->ctx.run.control &&
+	    !(r->spec->reports && r->ctx.session.open))
 		return -1;
-	return now_ns >= r->tick_ns ? 0 : (int)((r->tick_ns - now_ns) / 1000000 + 1);
+	return now_ns >= until_ns ? 0 : (int)((until_ns - now_ns) / 1000000 + 1);
+}
+
+static bool is_control(const struct receiver *r, uint64_t tag)
+{
+	return r->ctx.run.control && tag == (uint64_t)(uintptr_t)r->ctx.run.control;
 }
 
 static int loop(struct receiver *r, struct ovl_err *err)
@@ -172,13 +180,17 @@ static int loop(struct receiver *r, struct ovl_err *err)
 
 	r->tick_ns = now + TICK_NS;
 	for (;;) {
-		int n = epoll_wait(r->epoll_fd, ev, EVENTS_MAX, sleep_ms(r, now));
+		int n = epoll_wait(r->ctx.epoll_fd, ev, EVENTS_MAX, sleep_ms(r, now));
 
 		if (n < 0 && errno != EINTR)
 			return ovl_err_set(err, OVL_EXIT_FAILED, -errno,
 					   "waiting for the load's connections failed: %s",
 					   strerror(errno));
 		now = ovl_clock_ns();
+		/* an end that waits behind a batch of payload would make the test longer */
+		for (int i = 0; i < n; i++)
+			if (is_control(r, ev[i].data.u64))
+				serve(r, r->ctx.run.control, now);
 		for (int i = 0; i < n; i++) {
 			uint64_t tag = ev[i].data.u64;
 
@@ -189,9 +201,11 @@ static int loop(struct receiver *r, struct ovl_err *err)
 			else
 				serve(r, (struct ovl_conn *)(uintptr_t)tag, now);
 		}
+		if (now >= r->tick_ns || now >= ovl_iperf3_run_due_ns(&r->ctx))
+			ovl_iperf3_run_tick(&r->ctx, now);
 		if (now >= r->tick_ns)
 			tick(r, now);
-		if (r->closed)
+		if (r->ctx.closed)
 			sweep(r);
 	}
 }
@@ -209,7 +223,7 @@ static int init(struct receiver *r, struct ovl_err *err)
 	if (ovl_wire_hello_format(&hello, &r->ctx.hello) ||
 	    posix_memalign(&r->ctx.block, 4096, OVL_CONN_READ_BYTES))
 		rc = -ENOMEM;
-	if (!rc && (r->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
+	if (!rc && (r->ctx.epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
 		rc = -errno;
 	if (!rc && r->spec->stop_fd >= 0)
 		rc = add_event(r, r->spec->stop_fd, TAG_STOP);
@@ -231,18 +245,21 @@ int ovl_receiver_run(const struct ovl_receiver_spec *spec, struct ovl_err *err)
 	if (!r)
 		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the receiver");
 	r->spec = spec;
-	r->epoll_fd = -1;
+	r->ctx.epoll_fd = -1;
 	r->accepting = true;
 	r->ctx.bytes = spec->bytes;
+	r->ctx.guests = spec->guests;
+	r->ctx.served = spec->served;
+	r->ctx.arg = spec->arg;
 	rc = init(r, err);
 	if (!rc)
 		rc = loop(r, err);
-	for (uint32_t i = 0; i < r->conns; i++) {
-		drop(r, r->conn[i]);
+	for (uint32_t i = 0; i < r->conns; i++)
+		drop(r, r->conn[i], ovl_clock_ns());
+	for (uint32_t i = 0; i < r->conns; i++)
 		ovl_conn_free(r->conn[i]);
-	}
-	if (r->epoll_fd >= 0)
-		close(r->epoll_fd);
+	if (r->ctx.epoll_fd >= 0)
+		close(r->ctx.epoll_fd);
 	ovl_buf_fini(&r->ctx.hello);
 	free(r->ctx.block);
 	free(r);

@@ -1,6 +1,6 @@
 /*
- * The receiving engine: accepts one session of connections, counts what arrives and reports it
- * back.
+ * The receiving engine: accepts one test at a time (a session of our own connections, an iperf3
+ * client, senders without a protocol), counts what arrives and reports it back.
  * Runs on one thread with epoll, in this process beside the sender or alone as `ovltrace peer`.
  * Whatever strangers send costs them their connection and nothing else; memory is bounded.
  */
@@ -18,8 +18,12 @@ struct ovl_receiver_spec {
 	int listen_fd[OVL_LOAD_PATHS]; /* -1: not used; closed by the caller */
 	int stop_fd;		       /* readable: end; -1: never */
 	bool reports;		       /* send reports back; otherwise only count */
+	bool guests;		       /* serve others than our own sessions, too */
 	/** Payload received on the connections of each listening socket; may be NULL. */
 	_Atomic uint64_t *bytes;
+	/** As in struct ovl_peer_spec. */
+	void (*served)(void *arg, const struct ovl_peer_served *what);
+	void *arg;
 };
 
 /** Serve on the calling thread until stop_fd is readable. 0, or -errno with *err. */

@@ -6,15 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/str.h"
+#include "load/mover.h"
 
-#define EVENTS_MAX	 64
-#define WRITES_PER_EVENT 4 /* then other streams get their turn */
-#define INFO_NS		 100000000ull
-#define RTT_PER_TICK	 3 /* OVL_LOAD_RTT_MAX readings last for a second */
-#define TAG_WAKE	 UINT32_MAX
+#define EVENTS_MAX   64
+#define INFO_NS	     100000000ull
+#define RTT_PER_TICK 3 /* OVL_LOAD_RTT_MAX readings last for a second */
+#define TAG_WAKE     UINT32_MAX
+#define TAG_FAR	     (UINT32_MAX - OVL_LOAD_PATHS) /* and that of each path after it */
+#define DRAIN_NS     300000000ull
 
 static void set_state(struct ovl_sender *s, int state)
 {
@@ -24,25 +28,44 @@ static void set_state(struct ovl_sender *s, int state)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* The run is broken; the first reason is kept. NULL err: none is new. */
+static void broken(struct ovl_sender *s, const struct ovl_err *err)
+{
+	pthread_mutex_lock(&s->lock);
+	if (!s->dead)
+		s->err = *err;
+	s->dead = true;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* A connection has died: the others go on, the readers are told. */
 static void stream_died(struct ovl_sender *s, struct ovl_sender_stream *stream, int rc)
 {
 	const struct ovl_client *client = &s->client[stream->which];
+	struct ovl_err err = OVL_ERR_INIT;
 
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, stream->fd, NULL);
+	ovl_err_set(&err, OVL_EXIT_PEER, rc,
+		    "the load's connection to %s (%s) was lost during the run: %s; check that the "
+		    "peer still runs",
+		    client->addr.name, ovl_load_which_name(stream->which),
+		    rc == -EPROTO ? "the peer sent something that is not a report" : strerror(-rc));
 	pthread_mutex_lock(&s->lock);
 	stream->dead = true;
-	if (!s->dead)
-		ovl_err_set(
-			&s->err, OVL_EXIT_PEER, rc,
-			"the load's connection to %s (%s) was lost during the run: %s; check that "
-			"the peer still runs",
-			client->addr.name, ovl_load_which_name(stream->which),
-			rc == -EPROTO ? "the peer sent something that is not a report"
-				      : strerror(-rc));
-	s->dead = true;
-	pthread_cond_broadcast(&s->changed);
 	pthread_mutex_unlock(&s->lock);
+	broken(s, &err);
+}
+
+/* An iperf3 server speaks during the test: it has ended it. */
+static void far_spoke(struct ovl_sender *s, uint32_t which)
+{
+	struct ovl_err err = OVL_ERR_INIT;
+
+	if (s->far[which].dead || !ovl_far_read(&s->far[which], &s->client[which], &err))
+		return;
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, s->far[which].fd, NULL);
+	broken(s, &err);
 }
 
 static int watch(struct ovl_sender *s, uint32_t i, int op)
@@ -54,6 +77,65 @@ static int watch(struct ovl_sender *s, uint32_t i, int op)
 	return epoll_ctl(s->epoll_fd, op, stream->fd, &ev) ? -errno : 0;
 }
 
+static int open_stream(struct ovl_sender *s, struct ovl_client *client, uint32_t i,
+		       struct ovl_err *err)
+{
+	struct ovl_far *far = &s->far[client->which];
+	int fd = far->used ? ovl_client_open_stream(client, err) : ovl_client_open(client, i, err);
+
+	if (fd >= 0 && s->spec.rx_trunc && client->far != OVL_CLIENT_OWN) {
+		ovl_sock_abort(fd);
+		return ovl_err_set(
+			err, OVL_EXIT_PEER, -EOPNOTSUPP,
+			"%s (%s) is no `ovltrace peer`: nobody knows whether it would "
+			"leave out the copy that --rx trunc leaves out; start that there",
+			client->addr.name, ovl_load_which_name(client->which));
+	}
+	if (fd < 0 || far->used || client->far != OVL_CLIENT_IPERF3)
+		return fd;
+	ovl_far_begin(far, fd);
+	return ovl_client_open_stream(client, err);
+}
+
+/*
+ * How many streams of a path have got to another server than the control connection: one that
+ * takes their cookie for a new client's asks for parameters, or is busy.
+ */
+static uint32_t strayed(const struct ovl_sender *s, enum ovl_load_which which)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->spec.streams; i++) {
+		uint8_t state;
+
+		n += recv(s->stream[s->client[which].first + i].fd, &state, 1,
+			  MSG_PEEK | MSG_DONTWAIT) == 1;
+	}
+	return n;
+}
+
+/* An iperf3 server has all its streams: the test may begin. */
+static int start_far(struct ovl_sender *s, enum ovl_load_which which, struct ovl_err *err)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = TAG_FAR + which};
+	int rc = ovl_far_start(&s->far[which], &s->client[which], err);
+	uint32_t astray = rc == -ETIMEDOUT ? strayed(s, which) : 0;
+
+	if (astray)
+		return ovl_err_set(
+			err, OVL_EXIT_PEER, rc,
+			"at least %u of %u streams to %s (%s) reached another iperf3 server than "
+			"the "
+			"control connection: the address stands for several (as a Kubernetes "
+			"Service does), which iperf3 cannot use; give the address of one of them",
+			astray, s->spec.streams, s->client[which].addr.name,
+			ovl_load_which_name(which));
+	if (!rc && epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->far[which].fd, &ev))
+		rc = ovl_err_set(err, OVL_EXIT_FAILED, -errno,
+				 "cannot watch the load's connections: %s", strerror(errno));
+	return rc;
+}
+
 static int open_path(struct ovl_sender *s, enum ovl_load_which which, struct ovl_err *err)
 {
 	struct ovl_client *client = &s->client[which];
@@ -63,7 +145,7 @@ static int open_path(struct ovl_sender *s, enum ovl_load_which which, struct ovl
 		struct ovl_sender_stream *stream = &s->stream[client->first + i];
 
 		stream->which = which;
-		stream->fd = ovl_client_open(client, i, err);
+		stream->fd = open_stream(s, client, i, err);
 		if (stream->fd < 0)
 			return stream->fd;
 		if (ovl_sock_info(stream->fd, &info) == 0)
@@ -78,7 +160,7 @@ static int open_path(struct ovl_sender *s, enum ovl_load_which which, struct ovl
 			getsockopt(stream->fd, IPPROTO_TCP, TCP_CONGESTION, s->congestion, &len);
 		}
 	}
-	return 0;
+	return s->far[which].used ? start_far(s, which, err) : 0;
 }
 
 /* Connections of each path from its own namespace; the thread ends up back home. */
@@ -123,6 +205,16 @@ static int start(struct ovl_sender *s, struct ovl_err *err)
 	return rc;
 }
 
+/* What comes back on a connection without reports means nothing; its end does. */
+static int read_nothing(const struct ovl_sender_stream *stream)
+{
+	uint8_t bytes[4096];
+	uint64_t n = 0;
+	int rc = ovl_mover_read(stream->fd, bytes, sizeof(bytes), false, &n, NULL);
+
+	return rc > 0 ? -ECONNRESET : rc;
+}
+
 /* Take reports from the receiver; 0, or -errno: the connection is dead. */
 static int read_reports(struct ovl_sender *s, struct ovl_sender_stream *stream, uint64_t now_ns)
 {
@@ -153,25 +245,6 @@ static int read_reports(struct ovl_sender *s, struct ovl_sender_stream *stream, 
 	}
 }
 
-/* Fill the connection's buffer; 0, or -errno: the connection is dead. */
-static int write_blocks(struct ovl_sender *s, struct ovl_sender_stream *stream, const void *block)
-{
-	for (int i = 0; i < WRITES_PER_EVENT; i++) {
-		ssize_t n;
-
-		/* a paused path sends nothing more, not even the rest of this turn */
-		if (atomic_load_explicit(&s->which, memory_order_relaxed) != (int)stream->which)
-			return 0;
-		n = send(stream->fd, block, s->spec.block_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-		/* a short write has filled the buffer: no second call to be told so */
-		if ((size_t)n < s->spec.block_bytes)
-			return 0;
-	}
-	return 0;
-}
-
 /* Round-trip times of the path that carries the load; of many streams a few each time, in turn. */
 static void sample_rtt(struct ovl_sender *s, uint32_t turn)
 {
@@ -195,8 +268,8 @@ static void sample_rtt(struct ovl_sender *s, uint32_t turn)
 	}
 }
 
-static void serve(struct ovl_sender *s, const struct epoll_event *ev, const void *block,
-		  uint64_t now_ns)
+static void serve(struct ovl_sender *s, const struct epoll_event *ev,
+		  const struct ovl_mover_source *source, uint64_t now_ns)
 {
 	struct ovl_sender_stream *stream = &s->stream[ev->data.u32];
 	int rc = 0;
@@ -204,9 +277,12 @@ static void serve(struct ovl_sender *s, const struct epoll_event *ev, const void
 	if (stream->dead)
 		return;
 	if (ev->events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		rc = read_reports(s, stream, now_ns);
+		rc = s->client[stream->which].far == OVL_CLIENT_OWN
+			     ? read_reports(s, stream, now_ns)
+			     : read_nothing(stream);
 	if (!rc && ev->events & EPOLLOUT)
-		rc = write_blocks(s, stream, block);
+		rc = ovl_mover_write(stream->fd, source, &s->which, (int)stream->which,
+				     &stream->sent_bytes);
 	if (rc)
 		stream_died(s, stream, rc);
 }
@@ -219,7 +295,7 @@ static void drain_wake(struct ovl_sender *s)
 		return; /* nothing there: another turn took it */
 }
 
-static void loop(struct ovl_sender *s, const void *block)
+static void loop(struct ovl_sender *s, const struct ovl_mover_source *source)
 {
 	uint64_t now = ovl_clock_ns(), tick_ns = now + INFO_NS;
 	int armed = OVL_LOAD_PATHS;
@@ -234,8 +310,10 @@ static void loop(struct ovl_sender *s, const void *block)
 		for (int i = 0; i < n; i++) {
 			if (ev[i].data.u32 == TAG_WAKE)
 				drain_wake(s);
+			else if (ev[i].data.u32 >= TAG_FAR)
+				far_spoke(s, ev[i].data.u32 - TAG_FAR);
 			else
-				serve(s, &ev[i], block, now);
+				serve(s, &ev[i], source, now);
 		}
 		if (armed != atomic_load(&s->which)) {
 			armed = atomic_load(&s->which);
@@ -251,26 +329,71 @@ static void loop(struct ovl_sender *s, const void *block)
 	}
 }
 
+/* What the sender's TCP knows of a path at the end, for the server's report. */
+static void own_results(struct ovl_sender *s, uint32_t which, struct ovl_iperf3_results *out)
+{
+	const uint64_t until_ns = ovl_clock_ns() + DRAIN_NS;
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	*out = (struct ovl_iperf3_results){.sender = true, .n = s->spec.streams};
+	ovl_str_copy(out->congestion, sizeof(out->congestion), s->congestion);
+	for (uint32_t i = 0; i < out->n; i++) {
+		const struct ovl_sender_stream *stream = &s->stream[s->client[which].first + i];
+		struct ovl_sock_info info;
+		int rc;
+
+		/* what is on its way arrives before the server is told to stop counting */
+		while (!(rc = ovl_sock_info(stream->fd, &info)) && info.unacked_segs &&
+		       ovl_clock_ns() < until_ns)
+			nanosleep(&pause, NULL);
+		out->stream[i] = (struct ovl_iperf3_stream){.id = ovl_iperf3_stream_id(i)};
+		if (rc)
+			continue;
+		out->stream[i].bytes = info.acked_bytes - stream->acked_base_bytes;
+		out->stream[i].retransmits = (int64_t)info.retransmits;
+		out->stream[i].end_s = (double)(ovl_clock_ns() - s->begun_ns) / 1e9;
+	}
+}
+
+/* iperf3 servers are told that the test is over, and asked what they got. */
+static void end_far(struct ovl_sender *s)
+{
+	for (uint32_t which = 0; which < OVL_LOAD_PATHS; which++) {
+		struct ovl_iperf3_results ours;
+		struct ovl_err err = OVL_ERR_INIT;
+
+		if (!s->far[which].used || s->far[which].dead)
+			continue;
+		own_results(s, which, &ours);
+		if (ovl_far_end(&s->far[which], &s->client[which], &ours, &err)) {
+			s->far[which].dead = true;
+			broken(s, &err);
+		}
+	}
+}
+
 void *ovl_sender_main(void *arg)
 {
 	struct ovl_sender *s = arg;
 	struct ovl_err err = OVL_ERR_INIT;
-	void *block = NULL;
+	struct ovl_mover_source source;
 	int rc;
 
-	if (posix_memalign(&block, 4096, s->spec.block_bytes)) {
-		rc = ovl_err_set(&err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the load's block");
-	} else {
-		memset(block, 0x5a, s->spec.block_bytes);
-		rc = start(s, &err);
-	}
+	/* a raw receiver takes what is not zero for options */
+	rc = ovl_mover_source_open(&source, s->spec.block_bytes, s->spec.raw ? 0 : 0x5a,
+				   s->spec.tx_zerocopy);
+	rc = rc ? ovl_err_set(&err, OVL_EXIT_FAILED, rc, "cannot make the load's block: %s",
+			      strerror(-rc))
+		: start(s, &err);
 	if (rc) {
 		s->err = err; /* published by set_state's lock */
 	} else {
+		s->begun_ns = ovl_clock_ns();
 		set_state(s, OVL_SENDER_RUNNING);
-		loop(s, block);
+		loop(s, &source);
+		end_far(s);
 	}
-	free(block);
+	ovl_mover_source_close(&source);
 	set_state(s, OVL_SENDER_ENDED);
 	return NULL;
 }

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "load/client.h"
+#include "load/far.h"
 #include "load/load.h"
 #include "load/track.h"
 
@@ -21,6 +22,7 @@ struct ovl_sender_stream {
 	enum ovl_load_which which;
 	bool dead;		   /* written by the sender under lock */
 	uint64_t acked_base_bytes; /* tcpi_bytes_acked after the handshake */
+	uint64_t sent_bytes;	   /* handed to the kernel; of the sender's thread */
 	uint8_t rx[OVL_WIRE_REPORT_BYTES];
 	uint32_t rx_n;
 	struct ovl_track track; /* under lock */
@@ -29,12 +31,14 @@ struct ovl_sender_stream {
 struct ovl_sender {
 	struct ovl_load_spec spec; /* defaults filled in */
 	struct ovl_client client[OVL_LOAD_PATHS];
+	struct ovl_far far[OVL_LOAD_PATHS];
 	struct ovl_sender_stream *stream; /* those of a path are neighbours */
 	uint32_t streams;
 	int wake_fd, epoll_fd;
 	_Atomic int which; /* the path that is written to */
 	_Atomic bool stop;
 	pid_t tid;
+	uint64_t begun_ns;
 	char congestion[16]; /* in use, first stream of the last path */
 
 	pthread_mutex_t lock;
@@ -48,9 +52,9 @@ struct ovl_sender {
 };
 
 /**
- * The thread: open all connections, report RUNNING or ENDED with err, then send until stop is set
- * and wake_fd written. arg is a struct ovl_sender with spec, client, stream, streams and wake_fd
- * filled in.
+ * The thread: open all connections, report RUNNING or ENDED with err, send until stop is set and
+ * wake_fd written, then end the tests of iperf3 servers. arg is a struct
+ * ovl_sender with spec, client, far, stream, streams and wake_fd filled in.
  */
 void *ovl_sender_main(void *arg);
 

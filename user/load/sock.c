@@ -72,6 +72,26 @@ int ovl_addr_of_socket(int fd, struct ovl_addr *out)
 	return 0;
 }
 
+int ovl_addr_of_peer(int fd, struct ovl_addr *out)
+{
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&out->sa;
+
+	memset(out, 0, sizeof(*out));
+	out->len = sizeof(out->sa);
+	if (getpeername(fd, (struct sockaddr *)&out->sa, &out->len))
+		return -errno;
+	/* a listener of both families calls 10.0.0.2 ::ffff:10.0.0.2 */
+	if (out->sa.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+		struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = v6->sin6_port};
+
+		memcpy(&v4.sin_addr, &v6->sin6_addr.s6_addr[12], sizeof(v4.sin_addr));
+		memcpy(&out->sa, &v4, sizeof(v4));
+		out->len = sizeof(v4);
+	}
+	addr_name(out);
+	return 0;
+}
+
 int ovl_sock_netns(void)
 {
 	int fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);

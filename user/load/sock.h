@@ -37,6 +37,8 @@ int ovl_addr_resolve(const char *host, uint16_t port, bool names, struct ovl_add
 		     struct ovl_err *err);
 /** Refresh port and name of an address from a bound socket. */
 int ovl_addr_of_socket(int fd, struct ovl_addr *out);
+/** The other side's address of a connection. 0 or -errno. */
+int ovl_addr_of_peer(int fd, struct ovl_addr *out);
 
 /** File descriptor of the calling thread's network namespace, or -errno. */
 int ovl_sock_netns(void);

@@ -1,15 +1,16 @@
 #include "load/wire.h"
 
 #include <errno.h>
-#include <json-c/json.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "load/jsonio.h"
 
-#define PREFIX_CHARS   (sizeof(OVL_WIRE_PREFIX) - 1)
-#define REPORT_MAGIC   0x4f564c52u /* "OVLR" */
-#define REPORT_VERSION 1u
-#define PARAMS_VERSION 1
+#define PREFIX_CHARS	  (sizeof(OVL_WIRE_PREFIX) - 1)
+#define REPORT_MAGIC	  0x4f564c52u /* "OVLR" */
+#define REPORT_VERSION	  1u
+#define PARAMS_VERSION	  1
+#define IPERF3_TIME_MAX_S 86400
 
 _Static_assert(PREFIX_CHARS + OVL_WIRE_SESSION_CHARS + OVL_WIRE_STREAM_CHARS + 1 ==
 		       OVL_WIRE_COOKIE_BYTES,
@@ -68,65 +69,11 @@ int ovl_wire_cookie_parse(const char *s, size_t n, struct ovl_wire_cookie *out)
 	return 0;
 }
 
-static void put_be(uint8_t *p, uint64_t v, int bytes)
-{
-	for (int i = bytes - 1; i >= 0; i--, v >>= 8)
-		p[i] = (uint8_t)v;
-}
-
-static uint64_t get_be(const uint8_t *p, int bytes)
-{
-	uint64_t v = 0;
-
-	for (int i = 0; i < bytes; i++)
-		v = v << 8 | p[i];
-	return v;
-}
-
 uint32_t ovl_wire_length_parse(const uint8_t head[4])
 {
-	uint64_t n = get_be(head, 4);
+	uint64_t n = ovl_be_get(head, 4);
 
 	return n >= 2 && n <= OVL_WIRE_JSON_MAX ? (uint32_t)n : 0;
-}
-
-/* Parse a whole text of untrusted JSON that must be one object; NULL if it is anything else. */
-static struct json_object *parse_object(const char *json, size_t n)
-{
-	struct json_tokener *tok;
-	struct json_object *obj;
-
-	if (n < 2 || n > OVL_WIRE_JSON_MAX)
-		return NULL;
-	tok = json_tokener_new_ex(OVL_WIRE_DEPTH_MAX);
-	if (!tok)
-		return NULL;
-	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-	obj = json_tokener_parse_ex(tok, json, (int)n);
-	if (obj &&
-	    (json_tokener_get_error(tok) != json_tokener_success ||
-	     json_tokener_get_parse_end(tok) != n || !json_object_is_type(obj, json_type_object))) {
-		json_object_put(obj);
-		obj = NULL;
-	}
-	json_tokener_free(tok);
-	return obj;
-}
-
-/* A whole number within [min, max] of an object; false if it is missing or anything else. */
-static bool get_u32(struct json_object *obj, const char *key, uint32_t min, uint32_t max,
-		    uint32_t *out)
-{
-	struct json_object *v;
-	int64_t n;
-
-	if (!json_object_object_get_ex(obj, key, &v) || !json_object_is_type(v, json_type_int))
-		return false;
-	n = json_object_get_int64(v);
-	if (n < (int64_t)min || n > (int64_t)max)
-		return false;
-	*out = (uint32_t)n;
-	return true;
 }
 
 static bool is_instance_char(unsigned char c)
@@ -164,26 +111,6 @@ static bool get_text(struct json_object *obj, const char *key, bool (*good)(unsi
 	return true;
 }
 
-/* u32be length and the text of obj, which is released. */
-static int put_json(struct json_object *obj, struct ovl_buf *out)
-{
-	const char *s = obj ? json_object_to_json_string_ext(obj, JSON_C_TO_STRING_PLAIN) : NULL;
-	uint8_t head[4];
-
-	if (s) {
-		put_be(head, strlen(s), 4);
-		ovl_buf_put(out, (const char *)head, sizeof(head));
-		ovl_buf_puts(out, s);
-	}
-	json_object_put(obj);
-	return s && !out->failed ? 0 : -ENOMEM;
-}
-
-static void add_int(struct json_object *obj, const char *key, int64_t v)
-{
-	json_object_object_add(obj, key, json_object_new_int64(v));
-}
-
 int ovl_wire_params_format(const struct ovl_wire_params *params, struct ovl_buf *out)
 {
 	struct json_object *obj = json_object_new_object(), *own = json_object_new_object();
@@ -195,36 +122,41 @@ int ovl_wire_params_format(const struct ovl_wire_params *params, struct ovl_buf 
 	}
 	/* the least that an iperf3 server accepts, so that it answers and can be told apart */
 	json_object_object_add(obj, "tcp", json_object_new_boolean(true));
-	add_int(obj, "omit", 0);
-	add_int(obj, "time", 10);
-	add_int(obj, "num", 0);
-	add_int(obj, "blockcount", 0);
-	add_int(obj, "parallel", params->streams);
-	add_int(obj, "len", params->block_bytes);
-	add_int(own, "v", PARAMS_VERSION);
-	add_int(own, "conns", params->conns);
-	add_int(own, "window_bytes", params->window_bytes);
-	add_int(own, "max_frames", params->max_frames);
+	ovl_jsonio_add(obj, "omit", 0);
+	/* the client decides the end, but a server may cut off what lasts longer than it said */
+	ovl_jsonio_add(obj, "time", IPERF3_TIME_MAX_S);
+	ovl_jsonio_add(obj, "num", 0);
+	ovl_jsonio_add(obj, "blockcount", 0);
+	ovl_jsonio_add(obj, "parallel", params->streams);
+	ovl_jsonio_add(obj, "len", params->block_bytes);
+	if (params->window_bytes)
+		ovl_jsonio_add(obj, "window", params->window_bytes);
+	ovl_jsonio_add(own, "v", PARAMS_VERSION);
+	ovl_jsonio_add(own, "conns", params->conns);
+	ovl_jsonio_add(own, "window_bytes", params->window_bytes);
+	ovl_jsonio_add(own, "max_frames", params->max_frames);
+	ovl_jsonio_add(own, "rx_trunc", params->rx_trunc);
 	json_object_object_add(obj, "ovltrace", own);
-	return put_json(obj, out);
+	return ovl_jsonio_put(obj, out);
 }
 
 int ovl_wire_params_parse(const char *json, size_t n, struct ovl_wire_params *out)
 {
-	struct json_object *obj = parse_object(json, n), *own;
+	struct json_object *obj = ovl_jsonio_parse(json, n, OVL_WIRE_JSON_MAX), *own;
 	uint32_t version;
 	bool good;
 
 	if (!obj)
 		return -EPROTO;
-	good = get_u32(obj, "parallel", 1, OVL_WIRE_CONNS_MAX, &out->streams) &&
-	       get_u32(obj, "len", 1, OVL_WIRE_BLOCK_MAX, &out->block_bytes) &&
+	good = ovl_jsonio_u32(obj, "parallel", 1, OVL_WIRE_CONNS_MAX, &out->streams) &&
+	       ovl_jsonio_u32(obj, "len", 1, OVL_WIRE_BLOCK_MAX, &out->block_bytes) &&
 	       json_object_object_get_ex(obj, "ovltrace", &own) &&
 	       json_object_is_type(own, json_type_object) &&
-	       get_u32(own, "v", PARAMS_VERSION, PARAMS_VERSION, &version) &&
-	       get_u32(own, "conns", 1, OVL_WIRE_CONNS_MAX, &out->conns) &&
-	       get_u32(own, "window_bytes", 0, INT32_MAX, &out->window_bytes) &&
-	       get_u32(own, "max_frames", 0, INT32_MAX, &out->max_frames);
+	       ovl_jsonio_u32(own, "v", PARAMS_VERSION, PARAMS_VERSION, &version) &&
+	       ovl_jsonio_u32(own, "conns", 1, OVL_WIRE_CONNS_MAX, &out->conns) &&
+	       ovl_jsonio_u32(own, "window_bytes", 0, INT32_MAX, &out->window_bytes) &&
+	       ovl_jsonio_u32(own, "max_frames", 0, INT32_MAX, &out->max_frames) &&
+	       ovl_jsonio_u32(own, "rx_trunc", 0, 1, &out->rx_trunc);
 	json_object_put(obj);
 	return good ? 0 : -EPROTO;
 }
@@ -239,12 +171,12 @@ int ovl_wire_hello_format(const struct ovl_wire_hello *hello, struct ovl_buf *ou
 	json_object_object_add(obj, "instance", json_object_new_string(hello->instance));
 	json_object_object_add(obj, "version", json_object_new_string(hello->version));
 	ovl_buf_put(out, &state, 1);
-	return put_json(obj, out);
+	return ovl_jsonio_put(obj, out);
 }
 
 int ovl_wire_hello_parse(const char *json, size_t n, struct ovl_wire_hello *out)
 {
-	struct json_object *obj = parse_object(json, n);
+	struct json_object *obj = ovl_jsonio_parse(json, n, OVL_WIRE_JSON_MAX);
 	bool good;
 
 	if (!obj)
@@ -258,20 +190,20 @@ int ovl_wire_hello_parse(const char *json, size_t n, struct ovl_wire_hello *out)
 void ovl_wire_report_format(const struct ovl_wire_report *report,
 			    uint8_t out[OVL_WIRE_REPORT_BYTES])
 {
-	put_be(out, REPORT_MAGIC, 4);
-	put_be(out + 4, REPORT_VERSION, 4);
-	put_be(out + 8, report->bytes, 8);
-	put_be(out + 16, report->cpu_ns, 8);
-	put_be(out + 24, report->ts_ns, 8);
+	ovl_be_put(out, REPORT_MAGIC, 4);
+	ovl_be_put(out + 4, REPORT_VERSION, 4);
+	ovl_be_put(out + 8, report->bytes, 8);
+	ovl_be_put(out + 16, report->cpu_ns, 8);
+	ovl_be_put(out + 24, report->ts_ns, 8);
 }
 
 int ovl_wire_report_parse(const uint8_t in[OVL_WIRE_REPORT_BYTES], struct ovl_wire_report *out)
 {
-	if (get_be(in, 4) != REPORT_MAGIC || get_be(in + 4, 4) != REPORT_VERSION)
+	if (ovl_be_get(in, 4) != REPORT_MAGIC || ovl_be_get(in + 4, 4) != REPORT_VERSION)
 		return -EPROTO;
-	out->bytes = get_be(in + 8, 8);
-	out->cpu_ns = get_be(in + 16, 8);
-	out->ts_ns = get_be(in + 24, 8);
+	out->bytes = ovl_be_get(in + 8, 8);
+	out->cpu_ns = ovl_be_get(in + 16, 8);
+	out->ts_ns = ovl_be_get(in + 24, 8);
 	/* half the range is 292 years or 9 EB: arithmetic on what passes here cannot overflow */
 	return (out->bytes | out->cpu_ns | out->ts_ns) >> 63 ? -EPROTO : 0;
 }

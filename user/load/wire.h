@@ -29,7 +29,6 @@
 #define OVL_WIRE_SESSION_CHARS 24
 #define OVL_WIRE_STREAM_CHARS  3
 #define OVL_WIRE_JSON_MAX      8192
-#define OVL_WIRE_DEPTH_MAX     8
 #define OVL_WIRE_REPORT_BYTES  32
 #define OVL_WIRE_REPORT_NS     100000000ull
 #define OVL_WIRE_CONNS_MAX     256 /* connections of one session, all paths */
@@ -55,6 +54,7 @@ struct ovl_wire_params {
 	uint32_t block_bytes;  /* one write */
 	uint32_t window_bytes; /* receive buffer wanted; 0: autotuned */
 	uint32_t max_frames;   /* bound on frames in flight over `streams`; 0: none */
+	uint32_t rx_trunc;     /* 1: drop what is received instead of copying it */
 };
 
 /** Who answered. */

@@ -120,13 +120,18 @@ static void put_counts(ovl_json o, const char *key, const struct ovl_device_coun
 	ovl_json_u64(one, "errors", counts->errors);
 }
 
-/* Name of another device of the facts; null for none. */
-static void put_link_name(ovl_json o, const char *key, const struct ovl_facts *f, int link)
+/* Another device of the facts, which may be in another namespace; null for none. */
+static void put_link(ovl_json o, const char *key, const struct ovl_facts *f, int link)
 {
-	if (link >= 0 && (size_t)link < f->links.n)
-		ovl_json_text(o, key, f->links.v[link].name);
-	else
+	ovl_json one;
+
+	if (link < 0 || (size_t)link >= f->links.n) {
 		ovl_json_null(o, key);
+		return;
+	}
+	one = ovl_json_object(o, key);
+	ovl_json_text(one, "iface", f->links.v[link].name);
+	ovl_json_netns(one, f, f->links.v[link].ns);
 }
 
 void ovl_json_devices(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m)
@@ -145,8 +150,8 @@ void ovl_json_devices(ovl_json o, const struct ovl_facts *f, const struct ovl_mo
 		ovl_json_u64(one, "mtu", link->mtu);
 		ovl_json_i64(one, "ifindex", link->ifindex);
 		ovl_json_bool(one, "up", link->up);
-		put_link_name(one, "master", f, link->master);
-		put_link_name(one, "lower", f, link->lower);
+		put_link(one, "master", f, link->master);
+		put_link(one, "lower", f, link->lower);
 		put_counts(one, "rx", d ? &d->rx : NULL);
 		put_counts(one, "tx", d ? &d->tx : NULL);
 	}

@@ -1,0 +1,78 @@
+#!/bin/bash
+# The load through what a Kubernetes Service is to it: an address that nft rewrites to one of one
+# or two endpoints, another for each connection.
+# needs: root
+# timeout: 120
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+need_root
+need ip nft iperf3
+load=${O:-.output}/tests/load
+ns=ovl-test-svc-$$
+
+ip netns add "$ns-a" && ip netns add "$ns-b"
+ok $? "two namespaces"
+at_exit "ip netns del $ns-a; ip netns del $ns-b"
+ip link add "svc$$" netns "$ns-a" type veth peer name "svc$$" netns "$ns-b"
+for side in a b; do
+	[ $side = a ] && n=1 || n=2
+	ip -n "$ns-$side" link set lo up
+	ip -n "$ns-$side" addr add "192.0.2.$n/24" dev "svc$$"
+	ip -n "$ns-$side" link set "svc$$" up
+done
+ip -n "$ns-a" route add 198.51.100.0/24 via 192.0.2.2
+
+# service N: connections to 198.51.100.N:5201 go to N endpoints in turn
+service() {
+	ip netns exec "$ns-a" nft -f - <<-END
+		table ip svc$1 {
+			chain out {
+				type nat hook output priority -100; policy accept;
+				ip daddr 198.51.100.$1 tcp dport 5201 dnat to \
+					192.0.2.2:numgen inc mod $1 map { 0 : 5211, 1 : 5212 }
+			}
+		}
+	END
+}
+service 1 && service 2
+ok $? "two services"
+
+# pair CMD…: it listens on both endpoints; ends those before
+SERVERS=()
+pair() {
+	local port i
+	for i in "${SERVERS[@]}"; do kill "$i" && wait "$i"; done 2> /dev/null
+	SERVERS=()
+	for port in 5211 5212; do
+		start ip netns exec "$ns-b" "$@" "$port" > /dev/null 2>&1
+		SERVERS+=("$STARTED")
+		for ((i = 0; i < 50; i++)); do
+			ip netns exec "$ns-b" grep -q ":$(printf %04X $port) 0*:0000 0A" \
+				/proc/net/tcp /proc/net/tcp6 && break
+			sleep 0.1
+		done
+	done
+}
+
+# through SERVICE STREAMS REGEX NAME
+through() {
+	run timeout 20 ip netns exec "$ns-a" "$load" "198.51.100.$1" 5201 "$2" 300
+	like "$RC $OUT$ERR" "$3" "$4, $1 endpoints, $2 streams"
+}
+
+pair "$OVLTRACE" peer --port
+for streams in 1 4 32; do
+	through 1 $streams "^0 ovltrace acked [1-9]" "ovltrace peer"
+	through 2 $streams "^0 ovltrace acked [1-9]" "ovltrace peer"
+done
+pair iperf3 -s -p
+for streams in 1 4; do
+	through 1 $streams "^0 iperf3 acked [1-9]" "iperf3 server"
+	SECONDS=0
+	through 2 $streams "^6 .*reached another iperf3 server.*Kubernetes Service" "iperf3 servers"
+	ok $((SECONDS > 8)) "is said within its deadline"
+done
+# what users see without us
+run timeout 4 ip netns exec "$ns-a" iperf3 -c 198.51.100.2 -t 1
+is "$RC" 124 "iperf3 itself hangs there"
+finish
