@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "load/iperf3_wire.h"
 #include "load/jsonio.h"
 #include "load/mover.h"
@@ -36,14 +37,17 @@ static void list_congestion(char *out, size_t size)
 	out[strcspn(out, "\n")] = 0;
 }
 
-static int set_congestion(int fd, const char *name, struct ovl_err *err)
+static int set_congestion(int fd, const char *asked, struct ovl_err *err)
 {
+	const char *name = *asked ? asked : "cubic";
 	char known[160];
 	int rc;
 
 	if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0)
 		return 0;
 	rc = -errno;
+	if (rc == -EPERM && !*asked)
+		return 0;
 	list_congestion(known, sizeof(known));
 	if (rc == -EPERM)
 		return ovl_err_set(
@@ -202,17 +206,25 @@ static int refused(const struct ovl_client *client, int fd, uint64_t deadline_ns
 static int send_params(const struct ovl_client *client, int fd, uint64_t deadline_ns)
 {
 	const struct ovl_load_spec *spec = client->spec;
-	const struct ovl_wire_params params = {
+	struct ovl_wire_params params = {
 		.conns = client->conns,
 		.streams = spec->streams,
 		.block_bytes = spec->block_bytes,
 		.window_bytes = spec->window_bytes,
 		.max_frames = spec->max_frames,
 		.rx_trunc = spec->rx_trunc,
+		.omit_s = spec->omit_s,
+		.reverse = spec->reverse,
+		.rate_bps = spec->rate_bps,
+		.mss_bytes = spec->mss_bytes,
 	};
 	struct ovl_buf out = {0};
-	int rc = ovl_wire_params_format(&params, &out);
+	int rc;
 
+	/* as our own sockets have it by default */
+	ovl_str_copy(params.congestion, sizeof(params.congestion),
+		     *spec->congestion ? spec->congestion : "cubic");
+	rc = ovl_wire_params_format(&params, &out);
 	if (!rc)
 		rc = ovl_sock_send_all(fd, ovl_buf_str(&out), out.n, deadline_ns);
 	ovl_buf_fini(&out);
@@ -252,14 +264,16 @@ static int check_instance(struct ovl_client *client, uint32_t stream, uint8_t st
 			   BACKEND_TRIES);
 }
 
-/* That of connection `stream` of the path. */
-static void client_cookie(const struct ovl_client *client, uint32_t stream,
-			  char text[OVL_WIRE_COOKIE_BYTES])
+void ovl_client_cookie(const struct ovl_client *client, uint32_t stream,
+		       char text[OVL_WIRE_COOKIE_BYTES])
 {
 	struct ovl_wire_cookie cookie = {.stream = client->first + stream};
 
 	memcpy(cookie.session, client->session, sizeof(cookie.session));
-	ovl_wire_cookie_format(&cookie, text);
+	if (client->spec->reverse)
+		ovl_wire_cookie_plain(&cookie, text);
+	else
+		ovl_wire_cookie_format(&cookie, text);
 }
 
 static int handshake(struct ovl_client *client, int fd, uint32_t stream, uint64_t deadline_ns,
@@ -270,7 +284,7 @@ static int handshake(struct ovl_client *client, int fd, uint32_t stream, uint64_
 	uint8_t state;
 	int rc;
 
-	client_cookie(client, stream, text);
+	ovl_client_cookie(client, stream, text);
 	rc = ovl_sock_send_all(fd, text, sizeof(text), deadline_ns);
 	if (!rc)
 		rc = ovl_sock_recv_all(fd, &state, 1, deadline_ns);
@@ -345,7 +359,7 @@ int ovl_client_open_stream(struct ovl_client *client, struct ovl_err *err)
 
 	if (fd < 0)
 		return fd;
-	client_cookie(client, 0, text);
+	ovl_client_cookie(client, 0, text);
 	rc = ovl_sock_send_all(fd, text, sizeof(text), deadline_ns);
 	if (!rc)
 		return fd;

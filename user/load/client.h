@@ -44,6 +44,9 @@ const char *ovl_load_which_name(enum ovl_load_which which);
 int ovl_client_open(struct ovl_client *client, uint32_t stream, struct ovl_err *err);
 /** Open a data connection to an iperf3 server that has asked for it. As ovl_client_open. */
 int ovl_client_open_stream(struct ovl_client *client, struct ovl_err *err);
+/** The cookie of connection `stream` of the path. */
+void ovl_client_cookie(const struct ovl_client *client, uint32_t stream,
+		       char text[OVL_WIRE_COOKIE_BYTES]);
 /** The sentence for an error that an iperf3 server has sent. */
 int ovl_iperf3_said(const struct ovl_client *client, uint32_t error, struct ovl_err *err);
 

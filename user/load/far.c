@@ -9,7 +9,8 @@
 #include "base/clock.h"
 #include "load/sock.h"
 
-#define END_NS 2000000000ull
+#define END_NS	     2000000000ull
+#define MEANWHILE_NS 5000000ull
 
 void ovl_far_init(struct ovl_far *far)
 {
@@ -56,13 +57,12 @@ static int failed(const struct ovl_far *far, const struct ovl_client *client, co
 				   "(state %u): take another version of it, or `ovltrace peer`",
 				   name, path, doing, proto->state);
 	if (rc == -ETIMEDOUT)
-		return ovl_err_set(err, OVL_EXIT_PEER, rc,
-				   "the iperf3 server %s (%s) says nothing while %s: look whether "
-				   "it hangs%s",
-				   name, path, doing,
-				   proto->phase == OVL_IPERF3_CLIENT_STREAMS
-					   ? ", or its address stands for several servers"
-					   : "");
+		return ovl_err_set(
+			err, OVL_EXIT_PEER, rc,
+			"the iperf3 server %s (%s) says nothing while %s: if its address "
+			"stands for several servers, the streams may have reached "
+			"another; give the address of one of them",
+			name, path, doing);
 	return ovl_err_set(err, OVL_EXIT_PEER, rc,
 			   "the iperf3 server %s (%s) has gone away while %s: %s", name, path,
 			   doing, strerror(-rc));
@@ -89,13 +89,27 @@ static int say(struct ovl_far *far, uint64_t deadline_ns)
 	return rc;
 }
 
+/* Until the server says something. A server that still sends must find a reader, or it hangs. */
+static int wait_word(const struct ovl_far *far, uint64_t deadline_ns)
+{
+	int rc;
+
+	if (!far->meanwhile)
+		return ovl_sock_wait(far->fd, POLLIN, deadline_ns);
+	do {
+		far->meanwhile(far->arg);
+		rc = ovl_sock_wait(far->fd, POLLIN, ovl_clock_ns() + MEANWHILE_NS);
+	} while (rc == -ETIMEDOUT && ovl_clock_ns() < deadline_ns);
+	return rc;
+}
+
 /* Talk until the phase is reached. */
 static int talk(struct ovl_far *far, enum ovl_iperf3_client_phase until, uint64_t deadline_ns)
 {
 	int rc = say(far, deadline_ns);
 
 	while (!rc && far->proto.phase < until) {
-		rc = ovl_sock_wait(far->fd, POLLIN, deadline_ns);
+		rc = wait_word(far, deadline_ns);
 		if (!rc)
 			rc = take(far);
 		if (!rc)

@@ -1,6 +1,7 @@
 #include "load/load.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "load/local.h"
 #include "load/sender.h"
 #include "load/sock.h"
+#include "load/stream.h"
 
 #define BLOCK_BYTES	   (128 * 1024)
 #define CONNECT_TIMEOUT_MS 5000
@@ -35,8 +37,6 @@ static void fill_defaults(struct ovl_load_spec *spec)
 		spec->streams = 1;
 	if (!spec->block_bytes)
 		spec->block_bytes = BLOCK_BYTES;
-	if (!spec->congestion[0])
-		ovl_str_copy(spec->congestion, sizeof(spec->congestion), "cubic");
 	if (!spec->connect_timeout_ms)
 		spec->connect_timeout_ms = CONNECT_TIMEOUT_MS;
 }
@@ -55,6 +55,10 @@ static int check_spec(const struct ovl_load_spec *spec, struct ovl_err *err)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "cannot use a window of %u bytes or %u frames: too large",
 				   spec->window_bytes, spec->max_frames);
+	if (spec->reverse && (!spec->remote || spec->raw))
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "only a remote far end that speaks iperf3's protocol can be "
+				   "asked to send");
 	if (!spec->path[OVL_LOAD_UNDERLAY].used && !spec->path[OVL_LOAD_OVERLAY].used)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "the load was given no path to use");
@@ -256,6 +260,7 @@ static void read_sockets(const struct ovl_sender *s, enum ovl_load_which which,
 	for (uint32_t i = client->first; i < client->first + s->spec.streams; i++) {
 		struct ovl_sock_info info;
 
+		out->bytes += atomic_load(&s->stream[i].received_bytes);
 		if (ovl_sock_info(s->stream[i].fd, &info))
 			continue;
 		out->retransmits += info.retransmits;
@@ -308,11 +313,16 @@ int ovl_load_read(struct ovl_load *load, enum ovl_load_which which, struct ovl_l
 	own = s->client[which].far == OVL_CLIENT_OWN;
 	if (!s->spec.remote)
 		out->bytes = ovl_local_bytes(&load->receiver, which);
-	out->sender_cpu_ns = thread_cpu_ns(load->thread);
+	if (s->spec.reverse)
+		out->receiver_cpu_ns = thread_cpu_ns(load->thread);
+	else
+		out->sender_cpu_ns = thread_cpu_ns(load->thread);
 	if (!s->spec.remote)
 		out->receiver_cpu_ns = thread_cpu_ns(load->receiver.thread);
 	read_sockets(s, which, out);
-	if (!own)
+	if (s->spec.reverse)
+		out->acked_bytes = out->bytes;
+	else if (!own)
 		out->bytes = out->acked_bytes; /* the best that is known until the end */
 	else if (s->spec.remote)
 		read_remote(s, which, out);
@@ -323,6 +333,41 @@ int ovl_load_read(struct ovl_load *load, enum ovl_load_which which, struct ovl_l
 		*err = s->err;
 	pthread_mutex_unlock(&s->lock);
 	return dead ? -EPIPE : 0;
+}
+
+int ovl_load_stream(struct ovl_load *load, enum ovl_load_which which, uint32_t i, uint64_t ts_ns,
+		    struct ovl_load_stream *out)
+{
+	struct ovl_sender *s = &load->sender;
+
+	*out = (struct ovl_load_stream){.fd = -1};
+	if (which >= OVL_LOAD_PATHS || !s->spec.path[which].used || i >= s->spec.streams)
+		return -EINVAL;
+	return ovl_stream_look(s, &s->stream[s->client[which].first + i], ts_ns, out);
+}
+
+void ovl_load_mark(struct ovl_load *load)
+{
+	ovl_stream_mark(&load->sender);
+}
+
+void ovl_load_cookie(const struct ovl_load *load, enum ovl_load_which which, char out[40])
+{
+	const struct ovl_client *client = &load->sender.client[which];
+
+	out[0] = '\0';
+	if (client->far != OVL_CLIENT_RAW)
+		ovl_client_cookie(client, 0, out);
+}
+
+const struct ovl_iperf3_results *ovl_load_far_results(const struct ovl_load *load,
+						      enum ovl_load_which which)
+{
+	const struct ovl_far *far = &load->sender.far[which];
+
+	return far->used && !far->dead && far->proto.phase == OVL_IPERF3_CLIENT_OVER
+		       ? &far->proto.theirs
+		       : NULL;
 }
 
 uint32_t ovl_load_tids(const struct ovl_load *load, bool sender, pid_t *tids, uint32_t max)
@@ -373,15 +418,19 @@ bool ovl_load_agreement(const struct ovl_load *load, enum ovl_load_which which,
 			struct ovl_load_agreement *out)
 {
 	const struct ovl_far *far = &load->sender.far[which];
+	const struct ovl_iperf3_results *theirs = ovl_load_far_results(load, which);
+	uint64_t own_bytes = 0, far_bytes = 0;
 
 	*out = (struct ovl_load_agreement){0};
-	if (!far->used || far->dead || far->proto.phase != OVL_IPERF3_CLIENT_OVER)
+	if (!theirs)
 		return false;
 	for (uint32_t i = 0; i < far->proto.ours.n; i++)
-		out->acked_bytes += far->proto.ours.stream[i].bytes;
-	for (uint32_t i = 0; i < far->proto.theirs.n; i++)
-		out->received_bytes += far->proto.theirs.stream[i].bytes;
-	out->receiver_cpu_ratio = far->proto.theirs.cpu_total / 100;
+		own_bytes += far->proto.ours.stream[i].bytes;
+	for (uint32_t i = 0; i < theirs->n; i++)
+		far_bytes += theirs->stream[i].bytes;
+	out->acked_bytes = load->sender.spec.reverse ? far_bytes : own_bytes;
+	out->received_bytes = load->sender.spec.reverse ? own_bytes : far_bytes;
+	out->receiver_cpu_ratio = load->sender.spec.reverse ? NAN : theirs->cpu_total / 100;
 	return true;
 }
 

@@ -37,12 +37,19 @@ struct ovl_load_path_spec {
 
 struct ovl_load_spec {
 	struct ovl_load_path_spec path[OVL_LOAD_PATHS];
-	bool remote;   /* `ovltrace peer` or an iperf3 server (or two: one per path) at addr:port */
-	bool raw;      /* with remote: say nothing, just send, as iperf 2 does */
-	uint16_t port; /* 0: OVL_LOAD_PORT */
-	uint32_t streams;      /* 1…OVL_LOAD_STREAMS_MAX, 0: 1 */
-	uint32_t block_bytes;  /* one write; 0: 128 KiB */
-	char congestion[16];   /* "" : cubic */
+	bool remote; /* `ovltrace peer` or an iperf3 server (or two: one per path) at addr:port */
+	bool raw;    /* with remote: say nothing, just send, as iperf 2 does */
+	/*
+	 * With remote: the far end sends and this one receives, by iperf3's protocol, which an
+	 * `ovltrace peer` serves, too. It sends from the start on, whatever is selected.
+	 */
+	bool reverse;
+	uint32_t omit_s;      /* an iperf3 server's results leave out as much at its start */
+	uint16_t port;	      /* 0: OVL_LOAD_PORT */
+	uint32_t streams;     /* 1…OVL_LOAD_STREAMS_MAX, 0: 1 */
+	uint32_t block_bytes; /* one write; 0: 128 KiB */
+	/* "": cubic, or without the right to choose it the system's default */
+	char congestion[16];
 	uint32_t mss_bytes;    /* 0: the path's */
 	bool tx_zerocopy;      /* the sender's kernel need not copy (sendfile) */
 	bool rx_trunc;	       /* the receiver's kernel drops payload instead of copying it */
@@ -100,10 +107,45 @@ uint32_t ovl_load_tids(const struct ovl_load *load, bool sender, pid_t *tids, ui
  * CPU time is unknown), "sink" (the same, of one that was not even asked).
  */
 const char *ovl_load_peer_kind(const struct ovl_load *load, enum ovl_load_which which);
+/** One connection now; counters are cumulative since start. */
+struct ovl_load_stream {
+	int fd;			    /* names it; of no other use */
+	char local[64], remote[64]; /* addresses */
+	uint16_t local_port, remote_port;
+	uint64_t bytes; /* acknowledged to its sender's TCP; reverse: received */
+	/*
+	 * what the receiver had got at ts_ns, by its reports; UINT64_MAX: it makes none, or none
+	 * by stream (in this process)
+	 */
+	uint64_t received_bytes;
+	/* TCP_INFO of this end, and SO_SNDBUF, SO_RCVBUF; with reverse, where this end sends
+	 * nothing, all but mss_bytes and the buffers mean nothing */
+	uint64_t retransmits; /* segments */
+	uint32_t rtt_us, rttvar_us, cwnd_bytes, snd_wnd_bytes, pmtu_bytes, mss_bytes;
+	uint32_t sndbuf_bytes, rcvbuf_bytes;
+};
+/**
+ * Connection `i` (below the spec's streams) of a path that is used. Does not wait: received_bytes
+ * is of ts_ns if that was the instant of an ovl_load_read not long ago, else the last one known.
+ * 0 or -errno.
+ */
+int ovl_load_stream(struct ovl_load *load, enum ovl_load_which which, uint32_t i, uint64_t ts_ns,
+		    struct ovl_load_stream *out);
+/**
+ * What has been carried until now is left out of what an iperf3 server is told in the end: call it
+ * when omit_s are over.
+ */
+void ovl_load_mark(struct ovl_load *load);
+/** The cookie of a path's first connection: 36 characters; "" with a sink. */
+void ovl_load_cookie(const struct ovl_load *load, enum ovl_load_which which, char out[40]);
+struct ovl_iperf3_results; /* iperf3_wire.h */
+/** After ovl_load_finish: all that an iperf3 server has said; NULL if it said nothing. */
+const struct ovl_iperf3_results *ovl_load_far_results(const struct ovl_load *load,
+						      enum ovl_load_which which);
 /** What both ends of a path say in the end. */
 struct ovl_load_agreement {
-	uint64_t acked_bytes;	   /* the sender's TCP, since start */
-	uint64_t received_bytes;   /* the server's count */
+	uint64_t acked_bytes;	   /* the sender's TCP, since start or ovl_load_mark */
+	uint64_t received_bytes;   /* the receiver's count */
 	double receiver_cpu_ratio; /* of one CPU, over the whole test */
 };
 /**

@@ -71,7 +71,7 @@ static void far_spoke(struct ovl_sender *s, uint32_t which)
 static int watch(struct ovl_sender *s, uint32_t i, int op)
 {
 	const struct ovl_sender_stream *stream = &s->stream[i];
-	bool on = atomic_load(&s->which) == (int)stream->which;
+	bool on = atomic_load(&s->which) == (int)stream->which && !s->spec.reverse;
 	struct epoll_event ev = {.events = EPOLLIN | (on ? EPOLLOUT : 0), .data.u32 = i};
 
 	return epoll_ctl(s->epoll_fd, op, stream->fd, &ev) ? -errno : 0;
@@ -205,6 +205,16 @@ static int start(struct ovl_sender *s, struct ovl_err *err)
 	return rc;
 }
 
+/* What the far end sends in a reverse test. */
+static int read_payload(const struct ovl_sender *s, struct ovl_sender_stream *stream)
+{
+	uint64_t n = 0;
+	int rc = ovl_mover_read(stream->fd, s->block, OVL_WIRE_BLOCK_MAX, s->spec.rx_trunc, &n,
+				&stream->received_bytes);
+
+	return rc > 0 ? -ECONNRESET : rc;
+}
+
 /* What comes back on a connection without reports means nothing; its end does. */
 static int read_nothing(const struct ovl_sender_stream *stream)
 {
@@ -248,7 +258,7 @@ static int read_reports(struct ovl_sender *s, struct ovl_sender_stream *stream, 
 /* Round-trip times of the path that carries the load; of many streams a few each time, in turn. */
 static void sample_rtt(struct ovl_sender *s, uint32_t turn)
 {
-	int which = atomic_load(&s->which);
+	int which = s->spec.reverse ? OVL_LOAD_PATHS : atomic_load(&s->which);
 	uint32_t n = s->spec.streams < RTT_PER_TICK ? s->spec.streams : RTT_PER_TICK;
 
 	if (which >= OVL_LOAD_PATHS || !s->spec.path[which].used)
@@ -276,10 +286,14 @@ static void serve(struct ovl_sender *s, const struct epoll_event *ev,
 
 	if (stream->dead)
 		return;
-	if (ev->events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		rc = s->client[stream->which].far == OVL_CLIENT_OWN
-			     ? read_reports(s, stream, now_ns)
-			     : read_nothing(stream);
+	if (ev->events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+		if (s->spec.reverse)
+			rc = read_payload(s, stream);
+		else
+			rc = s->client[stream->which].far == OVL_CLIENT_OWN
+				     ? read_reports(s, stream, now_ns)
+				     : read_nothing(stream);
+	}
 	if (!rc && ev->events & EPOLLOUT)
 		rc = ovl_mover_write(stream->fd, source, &s->which, (int)stream->which,
 				     &stream->sent_bytes);
@@ -335,7 +349,7 @@ static void own_results(struct ovl_sender *s, uint32_t which, struct ovl_iperf3_
 	const uint64_t until_ns = ovl_clock_ns() + DRAIN_NS;
 	const struct timespec pause = {.tv_nsec = 1000000};
 
-	*out = (struct ovl_iperf3_results){.sender = true, .n = s->spec.streams};
+	*out = (struct ovl_iperf3_results){.sender = !s->spec.reverse, .n = s->spec.streams};
 	ovl_str_copy(out->congestion, sizeof(out->congestion), s->congestion);
 	for (uint32_t i = 0; i < out->n; i++) {
 		const struct ovl_sender_stream *stream = &s->stream[s->client[which].first + i];
@@ -347,12 +361,30 @@ static void own_results(struct ovl_sender *s, uint32_t which, struct ovl_iperf3_
 		       ovl_clock_ns() < until_ns)
 			nanosleep(&pause, NULL);
 		out->stream[i] = (struct ovl_iperf3_stream){.id = ovl_iperf3_stream_id(i)};
-		if (rc)
-			continue;
-		out->stream[i].bytes = info.acked_bytes - stream->acked_base_bytes;
-		out->stream[i].retransmits = (int64_t)info.retransmits;
 		out->stream[i].end_s = (double)(ovl_clock_ns() - s->begun_ns) / 1e9;
+		if (s->spec.reverse) {
+			out->stream[i].bytes =
+				atomic_load(&stream->received_bytes) - stream->mark_bytes;
+			out->stream[i].retransmits = -1;
+		} else if (!rc) {
+			out->stream[i].bytes =
+				info.acked_bytes - stream->acked_base_bytes - stream->mark_bytes;
+			out->stream[i].retransmits =
+				(int64_t)(info.retransmits - stream->mark_retransmits);
+		}
 	}
+}
+
+/* What the far ends of reverse tests still send is read and not counted. */
+static void read_away(void *arg)
+{
+	struct ovl_sender *s = arg;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->streams; i++)
+		if (!s->stream[i].dead)
+			ovl_mover_read(s->stream[i].fd, s->block, OVL_WIRE_BLOCK_MAX,
+				       s->spec.rx_trunc, &n, NULL);
 }
 
 /* iperf3 servers are told that the test is over, and asked what they got. */
@@ -365,6 +397,10 @@ static void end_far(struct ovl_sender *s)
 		if (!s->far[which].used || s->far[which].dead)
 			continue;
 		own_results(s, which, &ours);
+		if (s->spec.reverse) {
+			s->far[which].meanwhile = read_away;
+			s->far[which].arg = s;
+		}
 		if (ovl_far_end(&s->far[which], &s->client[which], &ours, &err)) {
 			s->far[which].dead = true;
 			broken(s, &err);
@@ -382,6 +418,9 @@ void *ovl_sender_main(void *arg)
 	/* a raw receiver takes what is not zero for options */
 	rc = ovl_mover_source_open(&source, s->spec.block_bytes, s->spec.raw ? 0 : 0x5a,
 				   s->spec.tx_zerocopy);
+	s->block = s->spec.reverse && !rc ? malloc(OVL_WIRE_BLOCK_MAX) : NULL;
+	if (s->spec.reverse && !rc && !s->block)
+		rc = -ENOMEM;
 	rc = rc ? ovl_err_set(&err, OVL_EXIT_FAILED, rc, "cannot make the load's block: %s",
 			      strerror(-rc))
 		: start(s, &err);
@@ -394,6 +433,8 @@ void *ovl_sender_main(void *arg)
 		end_far(s);
 	}
 	ovl_mover_source_close(&source);
+	free(s->block);
+	s->block = NULL;
 	set_state(s, OVL_SENDER_ENDED);
 	return NULL;
 }

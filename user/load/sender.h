@@ -20,9 +20,12 @@
 struct ovl_sender_stream {
 	int fd; /* stays open until the sender ends, also when dead */
 	enum ovl_load_which which;
-	bool dead;		   /* written by the sender under lock */
-	uint64_t acked_base_bytes; /* tcpi_bytes_acked after the handshake */
-	uint64_t sent_bytes;	   /* handed to the kernel; of the sender's thread */
+	bool dead;			 /* written by the sender under lock */
+	uint64_t acked_base_bytes;	 /* tcpi_bytes_acked after the handshake */
+	uint64_t sent_bytes;		 /* handed to the kernel; of the sender's thread */
+	_Atomic uint64_t received_bytes; /* reverse: got from the far end */
+	/* carried until ovl_load_mark, under lock */
+	uint64_t mark_bytes, mark_retransmits;
 	uint8_t rx[OVL_WIRE_REPORT_BYTES];
 	uint32_t rx_n;
 	struct ovl_track track; /* under lock */
@@ -39,6 +42,7 @@ struct ovl_sender {
 	_Atomic bool stop;
 	pid_t tid;
 	uint64_t begun_ns;
+	void *block;	     /* reverse: OVL_WIRE_BLOCK_MAX to receive into */
 	char congestion[16]; /* in use, first stream of the last path */
 
 	pthread_mutex_t lock;

@@ -9,6 +9,7 @@
 #define PREFIX_CHARS	  (sizeof(OVL_WIRE_PREFIX) - 1)
 #define REPORT_MAGIC	  0x4f564c52u /* "OVLR" */
 #define REPORT_VERSION	  1u
+#define PLAIN_PREFIX	  "tracerevo" /* as long as ours */
 #define PARAMS_VERSION	  1
 #define IPERF3_TIME_MAX_S 86400
 
@@ -45,6 +46,12 @@ void ovl_wire_cookie_format(const struct ovl_wire_cookie *cookie, char out[OVL_W
 	*p++ = alphabet[cookie->stream >> 5 & 31];
 	*p++ = alphabet[cookie->stream & 31];
 	*p = 0;
+}
+
+void ovl_wire_cookie_plain(const struct ovl_wire_cookie *cookie, char out[OVL_WIRE_COOKIE_BYTES])
+{
+	ovl_wire_cookie_format(cookie, out);
+	memcpy(out, PLAIN_PREFIX, sizeof(PLAIN_PREFIX) - 1);
 }
 
 int ovl_wire_cookie_parse(const char *s, size_t n, struct ovl_wire_cookie *out)
@@ -111,6 +118,19 @@ static bool get_text(struct json_object *obj, const char *key, bool (*good)(unsi
 	return true;
 }
 
+/* The far end sends: its sockets are made as ours would be. */
+static void ask_reverse(struct json_object *obj, const struct ovl_wire_params *params)
+{
+	json_object_object_add(obj, "reverse", json_object_new_boolean(true));
+	if (params->rate_bps)
+		ovl_jsonio_add(obj, "bandwidth", (int64_t)params->rate_bps);
+	if (params->mss_bytes)
+		ovl_jsonio_add(obj, "MSS", params->mss_bytes);
+	if (*params->congestion)
+		json_object_object_add(obj, "congestion",
+				       json_object_new_string(params->congestion));
+}
+
 int ovl_wire_params_format(const struct ovl_wire_params *params, struct ovl_buf *out)
 {
 	struct json_object *obj = json_object_new_object(), *own = json_object_new_object();
@@ -122,7 +142,7 @@ int ovl_wire_params_format(const struct ovl_wire_params *params, struct ovl_buf 
 	}
 	/* the least that an iperf3 server accepts, so that it answers and can be told apart */
 	json_object_object_add(obj, "tcp", json_object_new_boolean(true));
-	ovl_jsonio_add(obj, "omit", 0);
+	ovl_jsonio_add(obj, "omit", params->omit_s);
 	/* the client decides the end, but a server may cut off what lasts longer than it said */
 	ovl_jsonio_add(obj, "time", IPERF3_TIME_MAX_S);
 	ovl_jsonio_add(obj, "num", 0);
@@ -136,7 +156,12 @@ int ovl_wire_params_format(const struct ovl_wire_params *params, struct ovl_buf 
 	ovl_jsonio_add(own, "window_bytes", params->window_bytes);
 	ovl_jsonio_add(own, "max_frames", params->max_frames);
 	ovl_jsonio_add(own, "rx_trunc", params->rx_trunc);
-	json_object_object_add(obj, "ovltrace", own);
+	if (params->reverse) {
+		ask_reverse(obj, params);
+		json_object_put(own);
+	} else {
+		json_object_object_add(obj, "ovltrace", own);
+	}
 	return ovl_jsonio_put(obj, out);
 }
 

@@ -54,7 +54,13 @@ struct ovl_wire_params {
 	uint32_t block_bytes;  /* one write */
 	uint32_t window_bytes; /* receive buffer wanted; 0: autotuned */
 	uint32_t max_frames;   /* bound on frames in flight over `streams`; 0: none */
-	uint32_t rx_trunc;     /* 1: drop what is received instead of copying it */
+	/* for iperf3 servers, written only: */
+	uint32_t omit_s;
+	bool reverse;	   /* nothing of ours is sent: an `ovltrace peer` sees an iperf3 client */
+	uint64_t rate_bps; /* reverse: those of the far end's sockets; 0 and "": not asked for */
+	uint32_t mss_bytes;
+	char congestion[16];
+	uint32_t rx_trunc; /* 1: drop what is received instead of copying it */
 };
 
 /** Who answered. */
@@ -73,6 +79,8 @@ struct ovl_wire_report {
 /** 24 random bytes to the session part of a cookie. */
 void ovl_wire_session_format(const uint8_t random[OVL_WIRE_SESSION_CHARS],
 			     char out[OVL_WIRE_SESSION_CHARS + 1]);
+/** The same cookie without our prefix: of an iperf3 client, to anybody. */
+void ovl_wire_cookie_plain(const struct ovl_wire_cookie *cookie, char out[OVL_WIRE_COOKIE_BYTES]);
 /** stream < 32768. */
 void ovl_wire_cookie_format(const struct ovl_wire_cookie *cookie, char out[OVL_WIRE_COOKIE_BYTES]);
 /**

@@ -3,7 +3,7 @@
  * bytes, bit/s, round trips in microseconds, CPU in percent). Members not known are null. Pure.
  *
  * Two things are ours: bytes of a sender are those that its TCP saw acknowledged (iperf3: written
- * to the socket), and `start.ovltrace` says so and names the version.
+ * to the socket), and `start.ovltrace` says so.
  */
 #ifndef OVL_VIEW_JSON_IPERF3_H
 #define OVL_VIEW_JSON_IPERF3_H

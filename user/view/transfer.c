@@ -86,12 +86,15 @@ int ovl_transfer_add(struct ovl_transfer *t, struct ovl_transfer_interval *inter
 	interval->sum = sum;
 	if (!interval->omitted)
 		lengthen(&t->sum, &sum);
-	if (!t->keep)
-		return 0;
+	if (!t->keep && t->intervals.n) {
+		ovl_vec_fini(&t->intervals.v[0].rows);
+		ovl_vec_clear(&t->intervals);
+	}
 	kept = ovl_vec_push(&t->intervals);
-	if (!kept)
+	if (!kept) {
+		ovl_vec_fini(&interval->rows);
 		return -ENOMEM;
+	}
 	*kept = *interval;
-	*interval = (struct ovl_transfer_interval){.omitted = kept->omitted, .sum = sum};
 	return 0;
 }

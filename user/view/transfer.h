@@ -49,7 +49,7 @@ struct ovl_transfer {
 	bool reverse; /* the far end sends */
 	bool keep;    /* keep the intervals, for JSON */
 	OVL_VEC(struct ovl_transfer_stream) streams;
-	/* intervals: all that were measured or omitted, only with keep */
+	/* the last one that was measured or omitted; with keep all of them */
 	OVL_VEC(struct ovl_transfer_interval) intervals;
 	/* known at the end */
 	struct ovl_transfer_row sum;			 /* of the measured time, all connections */
@@ -66,9 +66,9 @@ void ovl_transfer_fini(struct ovl_transfer *t);
 /** A row of which nothing is known. */
 struct ovl_transfer_row ovl_transfer_unknown(void);
 /**
- * An interval is over: interval->rows has one row per connection of t->streams; sums them up into
- * interval->sum and, unless it is omitted, adds them to the totals. Takes the rows over when
- * intervals are kept (interval->rows is then empty but for *interval's sum). 0 or -ENOMEM.
+ * An interval is over: interval->rows has one row per connection of t->streams, which are taken
+ * over. Sums them up and, unless it is omitted, adds them to the totals; it is then the last of
+ * t->intervals. 0 or -ENOMEM.
  */
 int ovl_transfer_add(struct ovl_transfer *t, struct ovl_transfer_interval *interval);
 
