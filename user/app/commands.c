@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "app/run.h"
+#include "app/signals.h"
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/units.h"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "app/run.h"
+#include "app/signals.h"
 #include "base/buf.h"
 #include "lab/lab.h"
 #include "lab/relay.h"

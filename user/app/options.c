@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/options_check.h"
 #include "base/str.h"
 
 enum { NO = no_argument, MUST = required_argument, MAY = optional_argument };
@@ -258,6 +259,7 @@ static int set_text(int key, const char *arg, struct ovl_options *o)
 	case OPT_RECORD: o->record = arg; return 0;
 	case OPT_OFFLOADS: o->offloads = arg; return 0;
 	case OPT_JSON: o->json = (struct ovl_out_spec){true, arg}; return 0;
+	case OPT_JSON_IPERF3: o->json_iperf3 = (struct ovl_out_spec){true, arg}; return 0;
 	case OPT_JSONL: o->jsonl = (struct ovl_out_spec){true, arg}; return 0;
 	}
 	return -ENOENT;
@@ -268,6 +270,7 @@ static int set_flag(int key, struct ovl_options *o)
 	switch (key) {
 	case OPT_LOAD_ANYWAY: o->load_anyway = true; return 0;
 	case OPT_REVERSE: o->reverse = true; return 0;
+	case OPT_NO_TRACE: o->no_trace = true; return 0;
 	case OPT_PLAIN: o->plain = true; return 0;
 	case OPT_BATCH: o->batch = true; return 0;
 	case OPT_ASCII: o->ascii = true; return 0;
@@ -294,42 +297,6 @@ static int set(int key, const char *arg, struct ovl_options *o, struct ovl_err *
 	if (rc == -ENOENT)
 		rc = set_choice(key, arg, o, err);
 	return rc;
-}
-
-/* Options that contradict each other are refused together, before anything is done. */
-static int check_run(const struct ovl_options *o, struct ovl_err *err)
-{
-	int on_stdout = (o->json.on && !o->json.path) + (o->jsonl.on && !o->jsonl.path) +
-			(o->render_cols > 0) + o->plain;
-
-	if (on_stdout > 1)
-		return ovl_err_set(
-			err, OVL_EXIT_USAGE, -EINVAL,
-			"--json, --jsonl, --plain and --render cannot share stdout: give "
-			"all but one a file, such as --json=FILE");
-	if (!isnan(o->for_s) && o->count)
-		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "--for and --count exclude each other");
-	if ((o->peer || o->load_anyway) && !o->load)
-		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "--peer and --load-anyway need --load iperf-like");
-	if (o->load_raw && !o->peer)
-		return ovl_err_set(
-			err, OVL_EXIT_USAGE, -EINVAL,
-			"--load iperf2 needs --peer: the far end, where `iperf -s` runs");
-	if (o->reverse && (!o->load || o->peer))
-		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   o->peer ? "--reverse with --peer: run ovltrace on that host and "
-					     "`ovltrace peer` here"
-					   : "--reverse needs --load iperf-like");
-	if (o->load && o->interval_s < 0.5)
-		return ovl_err_set(
-			err, OVL_EXIT_USAGE, -EINVAL,
-			"--interval %g with --load: at least 0.5 (the idle clock counts in 10 ms)",
-			o->interval_s);
-	if (o->from && !o->peer)
-		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "--from needs --peer");
-	return 0;
 }
 
 static const char *command_name(enum ovl_command command)
@@ -397,12 +364,13 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 			"ovltrace%s does not know what to do with '%s' (a file for --json is "
 			"given as --json=FILE); see ovltrace%s --help",
 			command_name(command), out->args[0], command_name(command));
-	return out->help || out->version ? 0 : check_run(out, err);
+	return out->help || out->version ? 0 : ovl_options_check(out, err);
 }
 
 static const char *const heads[] = {
 	[OVL_CMD_RUN] =
 		"usage: ovltrace [--iface IF] [options]      where is overlay throughput lost?\n"
+		"       ovltrace --no-trace --load iperf-like --peer HOST   only the load\n"
 		"       ovltrace peer [options]              far end for --load (no BPF, no root)\n"
 		"       ovltrace lab up TOPO | down [TOPO] | list | exec TOPO END -- CMD...\n"
 		"       ovltrace doctor [options]            what this kernel and process allow\n"
@@ -485,6 +453,7 @@ int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
 	rc |= add(facts, "reverse", "%s", o->reverse ? "true" : "false");
 	rc |= add(facts, "tx", "%s", o->tx_zerocopy ? "zerocopy" : "copy");
 	rc |= add(facts, "rx", "%s", o->rx_trunc ? "trunc" : "copy");
+	rc |= add(facts, "no_trace", "%s", o->no_trace ? "true" : "false");
 	rc |= add(facts, "load_anyway", "%s", o->load_anyway ? "true" : "false");
 	rc |= isnan(o->for_s) ? 0 : add(facts, "for", "%g", o->for_s);
 	rc |= o->count ? add(facts, "count", "%llu", o->count) : 0;

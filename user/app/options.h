@@ -48,7 +48,8 @@ struct ovl_options {
 	uint16_t port; /* 0: default */
 	const char *bind;
 	bool plain;
-	struct ovl_out_spec json, jsonl;
+	struct ovl_out_spec json, jsonl, json_iperf3;
+	bool no_trace;
 	int render_cols, render_rows; /* 0: no --render */
 	const char *record;
 	uint32_t sample_hz; /* 0: as many as the cost budget allows */

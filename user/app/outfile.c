@@ -87,6 +87,14 @@ int ovl_outfile_write(struct ovl_outfile *f, struct ovl_buf *buf, int signal_fd,
 			   f->path ? f->path : "stdout", strerror(-rc));
 }
 
+bool ovl_outfile_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return a && b && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino && S_ISREG(x.st_mode);
+}
+
 void ovl_outfile_close(struct ovl_outfile *f)
 {
 	if (f->path && f->created && !f->written)

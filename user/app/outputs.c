@@ -5,32 +5,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/str.h"
 #include "view/canvas.h"
+#include "view/json_iperf3.h"
 #include "view/plain.h"
-
-static bool same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return a && b && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev &&
-	       x.st_ino == y.st_ino && S_ISREG(x.st_mode);
-}
 
 /* No two outputs in one file, and none over the recording that is replayed. */
 static int check_distinct(const struct ovl_options *o, struct ovl_err *err)
 {
-	const char *const paths[] = {o->json.path, o->jsonl.path, o->record,
+	const char *const paths[] = {o->json.path, o->jsonl.path, o->json_iperf3.path, o->record,
 				     o->n_args == 1 ? o->args[0] : NULL};
 	const size_t n = sizeof(paths) / sizeof(paths[0]);
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = i + 1; j < n; j++)
-			if (same_file(paths[i], paths[j]))
+			if (ovl_outfile_same(paths[i], paths[j]))
 				return ovl_err_set(
 					err, OVL_EXIT_USAGE, -EINVAL,
 					"%s and %s are the same file: give each output a file "
@@ -42,7 +34,7 @@ static int check_distinct(const struct ovl_options *o, struct ovl_err *err)
 int ovl_outputs_open(const struct ovl_options *o, struct ovl_outputs *out, struct ovl_err *err)
 {
 	bool stdout_taken = (o->json.on && !o->json.path) || (o->jsonl.on && !o->jsonl.path) ||
-			    o->render_cols > 0;
+			    (o->json_iperf3.on && !o->json_iperf3.path) || o->render_cols > 0;
 
 	*out = (struct ovl_outputs){
 		.options = o,
@@ -51,10 +43,13 @@ int ovl_outputs_open(const struct ovl_options *o, struct ovl_outputs *out, struc
 		.out.fd = STDOUT_FILENO,
 		.json.fd = -1,
 		.jsonl.fd = -1,
+		.json_iperf3.fd = -1,
 	};
 	if (o->json.on && ovl_outfile_open(&out->json, o->json.path, err))
 		return -EIO;
 	if (o->jsonl.on && ovl_outfile_open(&out->jsonl, o->jsonl.path, err))
+		return -EIO;
+	if (o->json_iperf3.on && ovl_outfile_open(&out->json_iperf3, o->json_iperf3.path, err))
 		return -EIO;
 	return check_distinct(o, err);
 }
@@ -91,6 +86,13 @@ static int flush(struct ovl_outputs *out, struct ovl_outfile *f, struct ovl_err 
 		return rc;
 	out->reader_gone = true;
 	return 0;
+}
+
+int ovl_outputs_iperf3(struct ovl_outputs *out, const struct ovl_transfer *transfer,
+		       struct ovl_err *err)
+{
+	ovl_json_iperf3(&out->buf, transfer);
+	return flush(out, &out->json_iperf3, err);
 }
 
 int ovl_outputs_start(struct ovl_outputs *out, const struct ovl_facts *facts, struct ovl_err *err)
@@ -212,6 +214,7 @@ void ovl_outputs_close(struct ovl_outputs *out)
 		ovl_recorder_close(out->recorder, NULL);
 	ovl_outfile_close(&out->json);
 	ovl_outfile_close(&out->jsonl);
+	ovl_outfile_close(&out->json_iperf3);
 	ovl_buf_fini(&out->buf);
 }
 

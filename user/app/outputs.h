@@ -16,11 +16,12 @@
 #include "model/model.h"
 #include "view/json.h"
 #include "view/page.h"
+#include "view/transfer.h"
 #include "view/tui/screen.h"
 
 struct ovl_outputs {
 	const struct ovl_options *options;
-	struct ovl_outfile out, json, jsonl; /* out: stdout, for text */
+	struct ovl_outfile out, json, jsonl, json_iperf3; /* out: stdout, for text */
 	/* readable: the user wants an end, also while a reader blocks us; -1: none */
 	int signal_fd;
 	struct ovl_recorder *recorder;
@@ -45,6 +46,9 @@ int ovl_outputs_sample(struct ovl_outputs *out, const struct ovl_sample *sample,
 /** One interval is over: text block, jsonl record. */
 int ovl_outputs_interval(struct ovl_outputs *out, const struct ovl_facts *facts,
 			 const struct ovl_model *model, struct ovl_err *err);
+/** The document of --json-iperf3, if it was asked for. */
+int ovl_outputs_iperf3(struct ovl_outputs *out, const struct ovl_transfer *transfer,
+		       struct ovl_err *err);
 /** Repaint the screen, if there is one. */
 void ovl_outputs_paint(struct ovl_outputs *out, const struct ovl_facts *facts,
 		       const struct ovl_model *model, const struct ovl_page_state *state);

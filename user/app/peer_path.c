@@ -1,50 +1,13 @@
 #include "app/peer_path.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "app/address.h"
 #include "base/str.h"
 #include "collect/netns.h"
 #include "collect/vtep.h"
-
-/* HOST, HOST:PORT, [V6]:PORT or a bare IPv6 address, to a numeric address and a port. */
-static int resolve(const char *option, const char *word, char addr[64], uint16_t *port,
-		   struct ovl_err *err)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-	char host[256];
-	const char *colon = strrchr(word, ':');
-	unsigned long long v;
-	int rc;
-
-	if (!ovl_str_copy(host, sizeof(host), word))
-		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "%s: a host name has at most 253 characters", option);
-	if (colon && (strchr(word, ':') == colon || colon[-1] == ']')) {
-		if (!ovl_str_u64(colon + 1, 1, 65535, &v))
-			return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-					   "%s %s: the port after ':' is 1 to 65535", option, word);
-		*port = (uint16_t)v;
-		host[colon - word] = '\0';
-	}
-	if (*host == '[' && host[strlen(host) - 1] == ']') {
-		host[strlen(host) - 1] = '\0';
-		memmove(host, host + 1, strlen(host));
-	}
-	rc = getaddrinfo(host, NULL, &hints, &found);
-	if (rc)
-		return ovl_err_set(err, OVL_EXIT_PEER, -EHOSTUNREACH,
-				   "%s %s: %s; give an address or a "
-				   "name that resolves here",
-				   option, word, gai_strerror(rc));
-	rc = getnameinfo(found->ai_addr, found->ai_addrlen, addr, 64, NULL, 0, NI_NUMERICHOST);
-	freeaddrinfo(found);
-	return rc ? ovl_err_set(err, OVL_EXIT_PEER, -EINVAL, "%s %s: %s", option, word,
-				gai_strerror(rc))
-		  : 0;
-}
 
 /*
  * Does a peer answer on the overlay, and on the underlay, too? Asked by connecting as the load
@@ -84,7 +47,7 @@ static int underlay(const struct ovl_options *o, const struct ovl_target *target
 	if (o->baseline && strcmp(o->baseline, "auto") != 0) {
 		uint16_t port = load->port;
 
-		rc = resolve("--baseline", o->baseline, path->addr, &port, err);
+		rc = ovl_address_resolve("--baseline", o->baseline, path->addr, &port, err);
 		if (!rc && port != load->port)
 			rc = ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 					 "--baseline %s: the port must be "
@@ -139,7 +102,7 @@ int ovl_peer_path(const struct ovl_options *o, const struct ovl_target *target,
 	path->used = true;
 	path->client_netns_fd = target->ns_fd[0];
 	path->server_netns_fd = -1;
-	rc = resolve("--peer", o->peer, path->addr, &load->port, err);
+	rc = ovl_address_resolve("--peer", o->peer, path->addr, &load->port, err);
 	if (rc)
 		return rc;
 	if (o->from) {

@@ -1,51 +1,21 @@
 #include "app/run.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "bpf/abi.h"
 #include "app/outputs.h"
+#include "app/notrace.h"
 #include "app/scene.h"
+#include "app/signals.h"
 #include "app/session.h"
 
 #define CALIBRATE_NS 200000000
 #define SAMPLE_HZ    997 /* off any round rate that timers run at */
 /* of a busy CPU, for the sampler; the rest of 2 % is left to the reading */
 #define SAMPLE_BUDGET 0.009
-
-static void end_quietly(int number)
-{
-	(void)number;
-	_exit(OVL_EXIT_OK);
-}
-
-void ovl_signals_early(void)
-{
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of that write */
-	signal(SIGINT, end_quietly);
-	signal(SIGTERM, end_quietly);
-	signal(SIGHUP, end_quietly);
-}
-
-int ovl_signals_open(void)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? -errno : fd;
-}
 
 /* The sampler must know whose work a task does before the first packet. */
 static int name_tasks(struct ovl_session *s, struct ovl_err *err)
@@ -141,6 +111,8 @@ static int start(struct ovl_session *s, const struct ovl_options *o, struct ovl_
 		if (!s->load)
 			return -EIO;
 		name_peer(s);
+		if (s->tally && ovl_tally_open(s->tally, s->load, &s->scene->load, o, true))
+			return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	}
 	if (name_tasks(s, err))
 		return -EIO;
@@ -158,6 +130,16 @@ static int start(struct ovl_session *s, const struct ovl_options *o, struct ovl_
 	if (note_interval(facts))
 		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	return ovl_outputs_start(s->out, facts, err);
+}
+
+/* The overlay's slices, one after the other, in iperf3's words. */
+static int write_iperf3(struct ovl_session *s, const struct ovl_err *failed, struct ovl_err *err)
+{
+	ovl_load_finish(s->load, NULL);
+	ovl_tally_finish(s->tally, false, false);
+	if (failed)
+		s->tally->transfer.error = failed->text;
+	return ovl_outputs_iperf3(s->out, &s->tally->transfer, err);
 }
 
 /* Everything measured is written before the error, if there was one, is returned. */
@@ -183,13 +165,38 @@ static int measure(struct ovl_session *s, const struct ovl_options *o, struct ov
 	return rc;
 }
 
+/* `--no-trace --iface`: in a lab, a twin or towards a peer, over the interface's path alone. */
+static int load_scene(const struct ovl_options *o, struct ovl_err *err)
+{
+	struct ovl_options alone = *o;
+	struct ovl_scene scene;
+	int rc;
+
+	alone.baseline = "off";
+	rc = ovl_scene_open(&alone, &scene, err);
+	if (!rc && *scene.said)
+		fprintf(stderr, "ovltrace: %s\n", scene.said);
+	scene.load.reverse = scene.load.remote && o->reverse;
+	scene.load.omit_s = ovl_notrace_omit_s(o);
+	if (!rc)
+		rc = ovl_notrace_run(o, &scene.load, &scene.facts, err);
+	ovl_scene_close(&scene);
+	return rc;
+}
+
 int ovl_cmd_run(const struct ovl_options *o, struct ovl_err *err)
 {
 	struct ovl_outputs out;
 	struct ovl_scene scene;
-	struct ovl_session s = {.scene = &scene, .out = &out, .signal_fd = -1};
+	struct ovl_tally tally = {0};
+	struct ovl_session s = {.scene = &scene,
+				.out = &out,
+				.tally = o->json_iperf3.on ? &tally : NULL,
+				.signal_fd = -1};
 	int rc;
 
+	if (o->no_trace)
+		return o->iface ? load_scene(o, err) : ovl_notrace_peer(o, err);
 	ovl_signals_early();
 	rc = ovl_outputs_open(o, &out, err);
 	if (!rc) {
@@ -200,6 +207,16 @@ int ovl_cmd_run(const struct ovl_options *o, struct ovl_err *err)
 			rc = measure(&s, o, err);
 		if (s.load && !rc)
 			tell_agreement(&s);
+		if (s.load && s.tally && tally.load) {
+			struct ovl_err later = OVL_ERR_INIT;
+			int written = write_iperf3(&s, rc ? err : NULL, &later);
+
+			if (!rc && written) {
+				*err = later;
+				rc = written;
+			}
+		}
+		ovl_tally_close(&tally);
 		ovl_load_stop(s.load);
 		ovl_collect_close(s.collect);
 		ovl_model_fini(&s.model);

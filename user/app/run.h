@@ -23,12 +23,5 @@ int ovl_cmd_list(const struct ovl_options *o, struct ovl_err *err);
 
 /** Write a command's answer to stdout and release it. 0, or -errno with *err. */
 int ovl_cmd_print(struct ovl_buf *b, struct ovl_err *err);
-/**
- * Before anything is measured: SIGINT, SIGTERM and SIGHUP end the program with 0, SIGPIPE is
- * ignored.
- */
-void ovl_signals_early(void);
-/** Block SIGINT, SIGTERM and SIGHUP and return a signalfd for them; -errno on failure. */
-int ovl_signals_open(void);
 
 #endif

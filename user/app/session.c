@@ -209,6 +209,7 @@ static int slice(struct ovl_session *s, enum ovl_load_which which, uint32_t pair
 		 struct ovl_err *err)
 {
 	enum ovl_phase phase = which == OVL_LOAD_UNDERLAY ? OVL_PHASE_UNDERLAY : OVL_PHASE_OVERLAY;
+	struct ovl_tally *tally = which == OVL_LOAD_OVERLAY ? s->tally : NULL;
 	struct ovl_load_counts before, after;
 	struct ovl_load_delta delta;
 	uint64_t start = ovl_clock_ns();
@@ -218,13 +219,21 @@ static int slice(struct ovl_session *s, enum ovl_load_which which, uint32_t pair
 	if (wait_until(s, start + s->plan.omit_ns))
 		return 0;
 	rc = take(s, OVL_PHASE_SETTLE, pair, NULL, err);
+	if (tally)
+		ovl_tally_begin(tally);
 	if (!rc)
 		rc = ovl_load_read(s->load, which, &before, err);
+	if (!rc && tally)
+		ovl_tally_base(tally, &before);
 	if (rc || wait_until(s, start + s->plan.omit_ns + s->plan.interval_ns))
 		return rc;
+	if (tally && ovl_tally_row(tally, false))
+		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	rc = ovl_load_read(s->load, which, &after, err);
 	if (rc)
 		return rc;
+	if (tally)
+		ovl_tally_read(tally, &after);
 	difference(&before, &after, &delta);
 	rc = take(s, phase, pair, &delta, err);
 	return rc ? rc : publish(s, err);

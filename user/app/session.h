@@ -12,6 +12,7 @@
 #include "app/options.h"
 #include "app/outputs.h"
 #include "app/scene.h"
+#include "app/tally.h"
 #include "base/err.h"
 #include "collect/collect.h"
 #include "model/model.h"
@@ -33,7 +34,8 @@ void ovl_plan_make(const struct ovl_options *o, bool underlay, bool until_quit,
 struct ovl_session {
 	struct ovl_scene *scene;
 	struct ovl_collect *collect;
-	struct ovl_load *load; /* NULL: none of ours */
+	struct ovl_load *load;	 /* NULL: none of ours */
+	struct ovl_tally *tally; /* NULL: nobody wants iperf3's document */
 	struct ovl_outputs *out;
 	struct ovl_plan plan;
 	int signal_fd;

@@ -341,7 +341,7 @@ void ovl_json_counters(ovl_json o, const struct ovl_facts *f, const struct ovl_m
 {
 	ovl_json list;
 
-	if (!m->intervals) {
+	if (!m->intervals || !f->ns.n) { /* no namespace: none was read */
 		ovl_json_null(o, "counters");
 		return;
 	}

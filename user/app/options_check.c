@@ -1,0 +1,73 @@
+#include "app/options_check.h"
+
+#include <errno.h>
+#include <math.h>
+
+/* What only makes a load has no instruments, and towards a peer no interface. */
+static int check_no_trace(const struct ovl_options *o, struct ovl_err *err)
+{
+	if (!o->load || (!o->peer && !o->iface))
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--no-trace needs --load iperf-like and --peer HOST (or, as "
+				   "root, the --iface of a lab or to make a twin of)");
+	if (o->jsonl.on || o->record || o->render_cols || o->sample_hz)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--jsonl, --record, --render and --sample-hz show what "
+				   "--no-trace leaves out");
+	if (o->baseline)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--no-trace compares nothing: --baseline has no part in it");
+	if (!o->iface && (o->netns || o->from))
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--netns and --from belong to an --iface; without one the load "
+				   "runs from where it is started (`ip netns exec` starts it "
+				   "elsewhere)");
+	if (o->reverse && o->load_raw)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--reverse needs a far end that can be asked to send: --load "
+				   "iperf-like");
+	return 0;
+}
+
+/* Options that contradict each other are refused together, before anything is done. */
+int ovl_options_check(const struct ovl_options *o, struct ovl_err *err)
+{
+	int on_stdout = (o->json.on && !o->json.path) + (o->jsonl.on && !o->jsonl.path) +
+			(o->render_cols > 0) + o->plain +
+			(o->json_iperf3.on && !o->json_iperf3.path);
+
+	if (on_stdout > 1)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--json, --jsonl, --json-iperf3, --plain and --render cannot "
+				   "share stdout: give "
+				   "all but one a file, such as --json=FILE");
+	if (!isnan(o->for_s) && o->count)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--for and --count exclude each other");
+	if (o->json_iperf3.on && !o->load)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--json-iperf3 needs --load iperf-like");
+	if ((o->peer || o->load_anyway) && !o->load)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--peer and --load-anyway need --load iperf-like");
+	if (o->load_raw && !o->peer)
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"--load iperf2 needs --peer: the far end, where `iperf -s` runs");
+	if (o->reverse && (!o->load || (o->peer && !o->no_trace)))
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			o->peer ? "--reverse with --peer needs --no-trace; to trace, run "
+				  "ovltrace on that host and `ovltrace peer` here"
+				: "--reverse needs --load iperf-like");
+	if (o->no_trace)
+		return check_no_trace(o, err);
+	if (o->load && o->interval_s < 0.5)
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"--interval %g with --load: at least 0.5 (the idle clock counts in 10 ms)",
+			o->interval_s);
+	if (o->from && !o->peer)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "--from needs --peer");
+	return 0;
+}
