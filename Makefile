@@ -1,4 +1,4 @@
-# ovltrace: `make` builds ./ovltrace, `make check` runs what needs no root, `make test` everything.
+# ovltrace: `make` builds ./ovltrace, `make static` a program for pods, `make check` runs what needs no root, `make test` everything.
 # V=1 shows the commands, CC=clang builds with clang, O=DIR builds elsewhere (then without
 # touching ./ovltrace). Built things live in .output/.
 
@@ -44,8 +44,8 @@ endif
 SRC    := $(sort $(shell find user -name '*.c'))
 OBJ    := $(SRC:user/%.c=$(O)/obj/%.o)
 ASAN   := $(SRC:user/%.c=$(O)/asan/%.o)
-MAIN   := app/main
-floor_objs = $(filter $(O)/$(1)/$(2)/%,$(filter-out $(O)/$(1)/$(MAIN).o,$(if $(filter asan,$(1)),$(ASAN),$(OBJ))))
+MAINS  := app/main app/main_load
+floor_objs = $(filter $(O)/$(1)/$(2)/%,$(filter-out $(MAINS:%=$(O)/$(1)/%.o),$(if $(filter asan,$(1)),$(ASAN),$(OBJ))))
 LIBS      := $(FLOORS:%=$(O)/lib/libovl_%.a)
 ASAN_LIBS := $(FLOORS:%=$(O)/asan/libovl_%.a)
 
@@ -61,7 +61,7 @@ UNIT_BIN  := $(UNIT:tests/unit/%.c=$(O)/tests/%)
 TOOLS     := $(sort $(wildcard tests/tools/*.c))
 TOOLS_BIN := $(TOOLS:tests/tools/%.c=$(O)/tests/%)
 
-.PHONY: all check test unit tools libs bpf clean FORCE can-test
+.PHONY: all static check test unit tools libs bpf clean FORCE can-test
 .DELETE_ON_ERROR:
 
 ifeq ($(O),.output)
@@ -73,9 +73,19 @@ else
 all ovltrace: $(PROGRAM)
 endif
 
-$(PROGRAM): $(O)/obj/$(MAIN).o $(LIBS)
+$(PROGRAM): $(O)/obj/app/main.o $(LIBS)
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $< $(LIBS) $(LDLIBS)
+
+# To copy into a pod: `peer` and `--no-trace` alone. Debian has no static libmnl, and BPF, labs and
+# the terminal have no use there; of the archives ld takes what main_load needs. -w: glibc warns of
+# getaddrinfo, which asks for names by files and DNS only when static (README says so).
+STATIC := $(O)/ovltrace-static
+static: $(STATIC)
+$(STATIC): $(O)/obj/app/main_load.o $(LIBS)
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -static -Wl,-w -o $@ $< $(LIBS) \
+		$(shell $(PKGCONF) --static --libs json-c) -lm
 
 define floor_rule
 $(O)/lib/libovl_$(1).a: $$(call floor_objs,obj,$(1)) $(O)/list/$(1)

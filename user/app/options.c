@@ -20,6 +20,7 @@ enum {
 	REPLAY = OVL_CMD_REPLAY,
 	DOCTOR = OVL_CMD_DOCTOR,
 	LIST = OVL_CMD_LIST,
+	POD = OVL_CMD_POD,
 	RELAY = OVL_CMD_RELAY,
 };
 
@@ -308,6 +309,7 @@ static const char *command_name(enum ovl_command command)
 	case OVL_CMD_DOCTOR: return " doctor";
 	case OVL_CMD_LIST: return " list";
 	case OVL_CMD_RELAY: return " relay";
+	case OVL_CMD_POD:
 	case OVL_CMD_RUN: break;
 	}
 	return "";
@@ -358,7 +360,8 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 	}
 	out->n_args = argc - optind;
 	out->args = argv + optind;
-	if (command & (OVL_CMD_RUN | OVL_CMD_PEER | OVL_CMD_DOCTOR) && out->n_args && !out->help)
+	if (command & (OVL_CMD_RUN | OVL_CMD_PEER | OVL_CMD_DOCTOR | OVL_CMD_POD) && out->n_args &&
+	    !out->help)
 		return ovl_err_set(
 			err, OVL_EXIT_USAGE, -EINVAL,
 			"ovltrace%s does not know what to do with '%s' (a file for --json is "
@@ -379,6 +382,10 @@ static const char *const heads[] = {
 		"       ovltrace relay TUN LOCAL SUBNET=REMOTE...  tun to UDP, as flannel's udp "
 		"backend\n\n"
 		"example: ovltrace --load iperf-like --iface flannel.1\n\n",
+	[OVL_CMD_POD] =
+		"usage: ovltrace --no-trace --load iperf-like --peer HOST [options]\n"
+		"       ovltrace peer [options]              far end for --load\n\n"
+		"This static program makes and answers loads; tracing needs the full one.\n\n",
 	[OVL_CMD_PEER] = "usage: ovltrace peer [options]      far end for `ovltrace --load … "
 			 "--peer HOST` and `iperf3 -c HOST`\n\n",
 	[OVL_CMD_LAB] =
@@ -397,11 +404,12 @@ static const char *const heads[] = {
 	[OVL_CMD_LIST] = "usage: ovltrace list stages|hooks\n\n",
 };
 
-void ovl_options_help(enum ovl_command command, struct ovl_buf *out)
+void ovl_options_help(enum ovl_command command, void (*topologies)(struct ovl_buf *out),
+		      struct ovl_buf *out)
 {
 	ovl_buf_puts(out, heads[command]);
-	if (command == OVL_CMD_LAB) {
-		ovl_lab_topologies(out);
+	if (command == OVL_CMD_LAB && topologies) {
+		topologies(out);
 		ovl_buf_puts(out, "\n");
 	}
 	for (int i = 0; i < OPT_COUNT_OF; i++) {
@@ -418,7 +426,7 @@ void ovl_options_help(enum ovl_command command, struct ovl_buf *out)
 			 rows[i].metavar, rows[i].arg == MAY ? "]" : "");
 		ovl_buf_printf(out, "  %-33s %s\n", left, rows[i].help);
 	}
-	if (command == OVL_CMD_RUN)
+	if (command & (OVL_CMD_RUN | OVL_CMD_POD))
 		ovl_buf_puts(out,
 			     "\nexit: 0 ok, 1 failed, 2 usage, 4 rights missing, 5 kernel lacks "
 			     "something, 6 peer, 7 input not found\n");

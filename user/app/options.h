@@ -19,6 +19,7 @@ enum ovl_command {
 	OVL_CMD_DOCTOR = 16,
 	OVL_CMD_LIST = 32,
 	OVL_CMD_RELAY = 64,
+	OVL_CMD_POD = 128, /* without a name, in the static program */
 };
 
 /** One output: off, stdout or a file. */
@@ -70,8 +71,9 @@ struct ovl_options {
  */
 int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ovl_options *out,
 		      struct ovl_err *err);
-/** The usage text of a command. */
-void ovl_options_help(enum ovl_command command, struct ovl_buf *out);
+/** The usage text of a command; topologies writes the list that belongs to lab's. */
+void ovl_options_help(enum ovl_command command, void (*topologies)(struct ovl_buf *out),
+		      struct ovl_buf *out);
 /** The effective options of a run, for the JSON document's `config`. 0 or -ENOMEM. */
 int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts);
 

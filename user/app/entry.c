@@ -1,0 +1,104 @@
+#include "app/entry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/version.h"
+
+#define DESCRIPTORS_MIN 128
+
+static const struct ovl_entry_command *find(const struct ovl_entry *entry, int argc, char **argv)
+{
+	const struct ovl_entry_command *c = entry->commands;
+
+	while (*c->name && (argc < 2 || strcmp(argv[1], c->name) != 0))
+		c++;
+	return c;
+}
+
+/* Without descriptors 0 to 2 the next file opened would get what is meant for the terminal. */
+static void fill_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
+/* Maps, programs, sockets of each namespace and stream: a few hundred descriptors. Ours alone. */
+static int raise_descriptor_limit(struct ovl_err *err)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_max >= DESCRIPTORS_MIN)
+		return 0;
+	return ovl_err_set(
+		err, OVL_EXIT_FAILED, -EMFILE,
+		"only %llu open files are allowed and up to %d are needed: raise the limit "
+		"(ulimit -Hn)",
+		(unsigned long long)limit.rlim_max, DESCRIPTORS_MIN);
+}
+
+static int put(const char *text, struct ovl_err *err)
+{
+	if (fputs(text, stdout) < 0 || fflush(stdout))
+		return ovl_err_set(err, OVL_EXIT_FAILED, -errno, "cannot write to stdout: %s",
+				   strerror(errno));
+	return 0;
+}
+
+static int help(const struct ovl_entry *entry, enum ovl_command command, struct ovl_err *err)
+{
+	struct ovl_buf b = {0};
+	int rc;
+
+	ovl_options_help(command, entry->topologies, &b);
+	rc = put(ovl_buf_str(&b), err);
+	ovl_buf_fini(&b);
+	return rc;
+}
+
+/* One line whatever the user typed: control characters of a name are shown as '?'. */
+static int complain(int rc, struct ovl_err *err)
+{
+	if (!*err->text)
+		ovl_err_set(err, err->exit, rc, "%s", strerror(-rc));
+	for (char *c = err->text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	fprintf(stderr, "ovltrace: %s\n", err->text);
+	return err->exit;
+}
+
+int ovl_entry_main(const struct ovl_entry *entry, int argc, char **argv)
+{
+	const struct ovl_entry_command *command = find(entry, argc, argv);
+	int words = *command->name ? 1 : 0;
+	struct ovl_err err = OVL_ERR_INIT;
+	struct ovl_options o;
+	int rc;
+
+	fill_descriptors();
+	setlocale(LC_CTYPE, "");
+	rc = ovl_options_parse(command->bit, argc - words, argv + words, &o, &err);
+	if (!rc && o.version)
+		rc = put("ovltrace " OVL_VERSION "\n", &err);
+	else if (!rc && o.help)
+		rc = help(entry, command->bit, &err);
+	else if (!rc && !(rc = raise_descriptor_limit(&err)))
+		rc = command->run(&o, &err);
+	return rc < 0 ? complain(rc, &err) : OVL_EXIT_OK;
+}

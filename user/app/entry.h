@@ -1,0 +1,26 @@
+/*
+ * The entry of a program: finds the command, parses its options, runs it, and makes one sentence
+ * and an exit code of what went wrong.
+ */
+#ifndef OVL_APP_ENTRY_H
+#define OVL_APP_ENTRY_H
+
+#include "app/options.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+struct ovl_entry_command {
+	const char *name; /* "" : without a command's name */
+	enum ovl_command bit;
+	int (*run)(const struct ovl_options *o, struct ovl_err *err);
+};
+
+struct ovl_entry {
+	const struct ovl_entry_command *commands; /* "" is the last one */
+	void (*topologies)(struct ovl_buf *out);  /* for the help of lab, NULL without it */
+};
+
+/** All of main. */
+int ovl_entry_main(const struct ovl_entry *entry, int argc, char **argv);
+
+#endif
