@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -107,6 +108,7 @@ int main(int argc, char **argv)
 	int rc;
 
 	fill_descriptors();
+	signal(SIGCHLD, SIG_DFL); /* the results of programs we start are wanted */
 	setlocale(LC_CTYPE, "");
 	rc = ovl_options_parse(command->bit, argc - words, argv + words, &o, &err);
 	if (!rc && o.version)
