@@ -109,7 +109,8 @@ void ovl_plan_fini(struct ovl_plan *plan);
 
 /**
  * Add an end with a namespace of its own, a node or a pod on one; its index. side: 'a' the
- * sender's host, 'b' the receiver's. Names and addresses longer than their field are a mistake of the topology: `full`.
+ * sender's host, 'b' the receiver's. A name or address longer than its field is a mistake of the
+ * topology: `full`.
  */
 uint8_t ovl_plan_node(struct ovl_plan *plan, char side, const char *addr, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
