@@ -17,6 +17,16 @@ struct {
 	__type(value, __u64);
 } retransmits SEC(".maps");
 
+/* Segments of a packet that is sent again, as the kernel's own RetransSegs counts them. */
+static __always_inline __u16 segments(struct sk_buff *skb)
+{
+	struct tcp_skb_cb *cb = (void *)skb + bpf_core_field_offset(struct sk_buff, cb);
+	__u16 n = 0;
+
+	bpf_core_read(&n, sizeof(n), &cb->tcp_gso_segs);
+	return n;
+}
+
 SEC("tp_btf/tcp_retransmit_skb")
 int ovl_retransmit(__u64 *ctx)
 {
@@ -30,7 +40,7 @@ int ovl_retransmit(__u64 *ctx)
 	netns = ovl_sock_netns(sk);
 	n = bpf_map_lookup_elem(&retransmits, &netns);
 	if (n)
-		(*n)++;
+		*n += segments((void *)ctx[1]);
 	return 0;
 }
 

@@ -16,7 +16,7 @@ fields() {
 				     for (i = 0; i < n; i++) print t, held[i] }
 		     s = ""; next }
 	     s != "" && /;/ { f = $0; o = f ~ /optional:/ ? "optional" : ""
-			      sub(/;.*/, "", f); sub(/.*[ *\t]/, "", f)
+			      sub(/;.*/, "", f); sub(/.*[ *\t]/, "", f); sub(/\[.*/, "", f)
 			      if (s == "?") held[n++] = f " " o; else print s, f, o }' "$1"
 }
 

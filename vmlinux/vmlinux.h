@@ -90,6 +90,12 @@ struct sk_buff {
 	__be16 protocol;
 	__u32 end; /* sk_buff_data_t */
 	unsigned char *head;
+	char cb[48];
+};
+
+/* what TCP keeps in sk_buff.cb */
+struct tcp_skb_cb {
+	__u16 tcp_gso_segs;
 };
 
 #pragma clang attribute pop

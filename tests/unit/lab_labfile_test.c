@@ -7,7 +7,7 @@
 #include "tap.h"
 
 #define HEAD "ovltrace-lab 2\nmark x:1\n"
-#define END  "end node1 ovl-x-node1 10.0.0.1 a 1 0 0 1\n"
+#define END  "ends 1\nend node1 ovl-x-node1 10.0.0.1 a 1 0 0 1 0\n"
 
 static bool parses(const char *text, struct ovl_labfile *state)
 {
@@ -21,6 +21,7 @@ static bool parses(const char *text, struct ovl_labfile *state)
 static void round_trip(void)
 {
 	struct ovl_labfile in = {.complete = true,
+				 .n_ends = 3,
 				 .offloads = OVL_LAB_OFFLOADS_NOGSO,
 				 .at_unix_s = 1700000000,
 				 .lab = {.cpu_sender = 3,
@@ -29,9 +30,9 @@ static void round_trip(void)
 					 .n_ends = 3,
 					 .load = {[OVL_LAB_LOAD_OVERLAY] = {true, 0, 2}}}};
 	const struct ovl_lab_end ends[] = {
-		{"node1", "ovl-k8s-node1", 0, 0, 1, -1, "fd00:192:168:77::1", 'a', true},
-		{"switch", "ovl-k8s-switch", 1, 1, 1, -1, "", 'b', true},
-		{"service", "", OVL_LAB_NOWHERE, 0, 2, -1, "10.96.0.10", 'a', false},
+		{"node1", "ovl-k8s-node1", 0, 0, 1, 0, -1, "fd00:192:168:77::1", 'a', true},
+		{"switch", "ovl-k8s-switch", 1, 1, 1, 1, -1, "", 'b', true},
+		{"service", "", OVL_LAB_NOWHERE, 0, 2, 0, -1, "10.96.0.10", 'a', false},
 	};
 	struct ovl_buf text = {0};
 	struct ovl_labfile out;
@@ -61,7 +62,8 @@ static void round_trip(void)
 		ok(!strcmp(e->name, ends[i].name) && !strcmp(e->netns, ends[i].netns) &&
 			   !strcmp(e->addr, ends[i].addr) && e->place == ends[i].place &&
 			   e->server == ends[i].server && e->servers == ends[i].servers &&
-			   e->side == ends[i].side && e->node == ends[i].node && e->netns_fd == -1,
+			   e->host == ends[i].host && e->side == ends[i].side &&
+			   e->node == ends[i].node && e->netns_fd == -1,
 		   "end %s", ends[i].name);
 	}
 	ovl_buf_fini(&text);
@@ -78,19 +80,30 @@ static void damaged(void)
 		{HEAD END, "no topology"},
 		{"ovltrace-lab 2\ntopology x\n" END, "no mark"},
 		{HEAD "topology x\nend\n", "key without value"},
-		{HEAD "topology x\nend node1 production 10.0.0.1 a 1 0 0 1\n",
+		{HEAD "topology x\nends 1\nend node1 production 10.0.0.1 a 1 0 0 1 0\n",
 		 "a namespace without the lab's prefix is never ours"},
-		{HEAD "topology x\nend node1 ovl-../../etc/passwd 10.0.0.1 a 1 0 0 1\n",
+		{HEAD "topology x\nends 1\nend node1 ovl-mine 10.0.0.1 a 1 0 0 1 0\n",
+		 "nor is another one with it"},
+		{HEAD "topology x\nends 2\nend node1 ovl-x-node1 10.0.0.1 a 1 0 0 1 0\n",
+		 "an end is missing"},
+		{HEAD "topology x\nends 1\nend node1 ovl-../../etc/passwd 10.0.0.1 a 1 0 0 1 0\n",
 		 "a path is no name"},
-		{HEAD "topology x\nend node1 ovl-x-a 10.0.0.1 c 1 0 0 1\n", "no such side"},
-		{HEAD "topology x\nend node1 ovl-x-a 10.0.0.1 a 2 0 0 1\n", "a node or not"},
-		{HEAD "topology x\nend node1 ovl-x-a 10.0.0.1 a 1 7 0 1\n", "no such place"},
-		{HEAD "topology x\nend node1 ovl-x-a 10.0.0.1 a 1 0 7 1\n", "no such server"},
-		{HEAD "topology x\nend node1 - 10.0.0.1 a 1 0 0 1\n", "a place without namespace"},
-		{HEAD "topology x\nend node1 ovl-x-a 10.0.0.1 a 1 255 0 1\n",
+		{HEAD "topology x\nends 1\nend node1 ovl-x-node1 10.0.0.1 c 1 0 0 1 0\n",
+		 "no such side"},
+		{HEAD "topology x\nends 1\nend node1 ovl-x-node1 10.0.0.1 a 2 0 0 1 0\n",
+		 "a node or not"},
+		{HEAD "topology x\nends 1\nend node1 ovl-x-node1 10.0.0.1 a 1 7 0 1 0\n",
+		 "no such place"},
+		{HEAD "topology x\nends 1\nend node1 ovl-x-node1 10.0.0.1 a 1 0 7 1 0\n",
+		 "no such server"},
+		{HEAD "topology x\nends 1\nend node1 - 10.0.0.1 a 1 0 0 1 0\n",
+		 "a place without namespace"},
+		{HEAD "topology x\nends 1\nend node1 ovl-x-node1 10.0.0.1 a 1 255 0 1 0\n",
 		 "no place but a namespace"},
-		{HEAD "topology x\nend node1 ovl-x-a 10.0.0.1 a 1 0\n", "too short an end"},
-		{HEAD "topology x\nend node1 ovl-x-a 10.0.0.1 a 1 0 0 1 9\n", "too long an end"},
+		{HEAD "topology x\nends 1\nend node1 ovl-x-node1 10.0.0.1 a 1 0\n",
+		 "too short an end"},
+		{HEAD "topology x\nends 1\nend node1 ovl-x-node1 10.0.0.1 a 1 0 0 1 9\n",
+		 "too long an end"},
 		{HEAD "topology x\nload 9 0 0\n" END, "no such load"},
 		{HEAD "topology x\nload 1 0 3\n" END, "load to no end"},
 		{HEAD "topology x\niface_end 5\n" END, "interface at no end"},
@@ -104,10 +117,10 @@ static void damaged(void)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		ok(!parses(rows[i].text, &s), "refused: %s", rows[i].what);
 	for (int i = 0; i < OVL_LAB_ENDS_MAX + 1; i++)
-		strcat(many, END);
+		strcat(many, strchr(END, '\n') + 1);
 	ok(!parses(many, &s), "too many ends refused");
 	snprintf(longest, sizeof(longest),
-		 HEAD "topology x\nend node1 ovl-%0100d 1.1.1.1 a 1 0 0 1\n", 0);
+		 HEAD "topology x\nends 1\nend node1 ovl-%0100d 1.1.1.1 a 1 0 0 1 0\n", 0);
 	ok(!parses(longest, &s), "too long a name refused");
 	ok(parses(HEAD "topology x\nlater thing\n" END, &s),
 	   "a key of a later version is passed over");

@@ -162,7 +162,7 @@ static void test_server(size_t good, bool hang, const char *word)
 	}
 	ok(strstr(err.text, word) && (err.exit == OVL_EXIT_PEER || !*word), "%s", err.text);
 	ovl_load_stop(load);
-	ok(ovl_clock_ns() - t < 3500000000ull, "within a deadline");
+	ok(ovl_clock_ns() - t < 10000000000ull, "within a deadline");
 	pthread_join(thread, NULL);
 	close(s.listen_fd);
 }

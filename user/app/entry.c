@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -92,6 +93,7 @@ int ovl_entry_main(const struct ovl_entry *entry, int argc, char **argv)
 	int rc;
 
 	fill_descriptors();
+	signal(SIGCHLD, SIG_DFL); /* the results of programs we start are wanted */
 	setlocale(LC_CTYPE, "");
 	rc = ovl_options_parse(command->bit, argc - words, argv + words, &o, &err);
 	if (!rc && o.version)

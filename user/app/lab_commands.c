@@ -84,15 +84,17 @@ static int lab_up(const struct ovl_options *o, struct ovl_err *err)
 		return rc;
 	hold_signals(true);
 	rc = ovl_lab_up(&spec, &lab, err);
+	if (!rc) {
+		say_up(&lab, &b);
+		ovl_lab_close(&lab);
+		if (ovl_cmd_print(&b, err))
+			rc = ovl_err_set(err, OVL_EXIT_FAILED, -EIO,
+					 "lab %s is up, but saying so on stdout failed",
+					 o->args[1]);
+	}
+	/* a ^C meanwhile ends us only now that it has been said what there is */
 	hold_signals(false);
-	if (rc)
-		return rc;
-	say_up(&lab, &b);
-	ovl_lab_close(&lab);
-	if (!ovl_cmd_print(&b, err))
-		return 0;
-	return ovl_err_set(err, OVL_EXIT_FAILED, -EIO,
-			   "lab %s is up, but saying so on stdout failed", o->args[1]);
+	return rc;
 }
 
 int ovl_cmd_lab(const struct ovl_options *o, struct ovl_err *err)
@@ -111,6 +113,9 @@ int ovl_cmd_lab(const struct ovl_options *o, struct ovl_err *err)
 		hold_signals(false);
 	} else if (!strcmp(verb, "list") && o->n_args == 1) {
 		rc = ovl_lab_list(&b, err);
+		if (!rc && !b.n)
+			fprintf(stderr, "ovltrace: no lab is up; make one with `ovltrace lab up "
+					"flannel-vxlan`\n");
 	} else {
 		return ovl_err_set(
 			err, OVL_EXIT_USAGE, -EINVAL,
@@ -149,13 +154,14 @@ static int relay_routes(const struct ovl_options *o, struct relay_words *w, stru
 	return 0;
 }
 
-/* Descriptor 3, if whoever started us left a pipe there to hear of our start. */
+/* Descriptor 3, if a lab started us and left a pipe there to hear of our start. */
 static int ready_fd(void)
 {
 	struct stat st;
 
-	return fstat(OVL_RELAY_READY_FD, &st) == 0 && S_ISFIFO(st.st_mode) ? OVL_RELAY_READY_FD
-									   : -1;
+	return getenv("OVLTRACE_LAB") && fstat(OVL_RELAY_READY_FD, &st) == 0 && S_ISFIFO(st.st_mode)
+		       ? OVL_RELAY_READY_FD
+		       : -1;
 }
 
 /* What was moved and what was lost; a lab's daemons have nobody on stderr. */

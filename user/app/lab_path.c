@@ -20,6 +20,7 @@ static uint8_t index_of(const struct ovl_lab *lab, const struct ovl_lab_end *end
 static int choose(const struct ovl_options *o, struct ovl_lab *lab, struct ovl_err *err)
 {
 	struct ovl_lab_pair *pair = &lab->load[OVL_LAB_LOAD_OVERLAY];
+	struct ovl_lab_pair *under = &lab->load[OVL_LAB_LOAD_UNDERLAY];
 	const struct ovl_lab_end *to = ovl_lab_end(lab, o->peer);
 	const struct ovl_lab_end *from =
 		o->from ? ovl_lab_end(lab, o->from) : &lab->ends[pair->from];
@@ -48,6 +49,9 @@ static int choose(const struct ovl_options *o, struct ovl_lab *lab, struct ovl_e
 				   o->peer, o->port, OVL_LAB_SERVED_PORT,
 				   lab->ends[to->server].name);
 	*pair = (struct ovl_lab_pair){true, index_of(lab, from), index_of(lab, to)};
+	/* what carries it, if that is a link between hosts: the same two hosts' */
+	if (under->used && under->from != under->to && from->host != to->host)
+		*under = (struct ovl_lab_pair){true, from->host, to->host};
 	return 0;
 }
 

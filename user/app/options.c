@@ -1,9 +1,8 @@
-#include "app/options.h"
+#include "app/option_table.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,40 +11,11 @@
 #include "app/options_check.h"
 #include "base/str.h"
 
-enum { NO = no_argument, MUST = required_argument, MAY = optional_argument };
-enum {
-	RUN = OVL_CMD_RUN,
-	PEER = OVL_CMD_PEER,
-	LAB = OVL_CMD_LAB,
-	REPLAY = OVL_CMD_REPLAY,
-	DOCTOR = OVL_CMD_DOCTOR,
-	LIST = OVL_CMD_LIST,
-	POD = OVL_CMD_POD,
-	RELAY = OVL_CMD_RELAY,
-};
-
-enum option_key {
-#define OPT(KEY, name, ch, arg, metavar, commands, help) OPT_##KEY,
-#include "app/options.def"
-	OPT_COUNT_OF,
-};
-
-static const struct option_row {
-	const char *name;
-	char ch;
-	int arg;
-	const char *metavar;
-	int commands;
-	const char *help;
-} rows[] = {
-#define OPT(KEY, name, ch, arg, metavar, commands, help) {name, ch, arg, metavar, commands, help},
-#include "app/options.def"
-};
-
 static int usage(struct ovl_err *err, int key, const char *arg, const char *wants)
 {
-	return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "--%s '%s': %s; see ovltrace --help",
-			   rows[key].name, arg, wants);
+	return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "--%s '%s': %s; see ovltrace%s --help",
+			   ovl_option_rows[key].name, arg, wants,
+			   ovl_option_rows[key].commands & RUN ? "" : " lab");
 }
 
 static bool parse_seconds(const char *s, double min, double max, double *out)
@@ -286,7 +256,7 @@ static int set(int key, const char *arg, struct ovl_options *o, struct ovl_err *
 {
 	int rc;
 
-	if (rows[key].arg == NO)
+	if (ovl_option_rows[key].arg == NO)
 		return set_flag(key, o);
 	if (arg && !*arg)
 		return usage(err, key, arg, "an empty value");
@@ -324,12 +294,13 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 
 	*out = (struct ovl_options){.for_s = NAN, .interval_s = NAN, .omit_s = NAN, .streams = 1};
 	for (int i = 0; i < OPT_COUNT_OF; i++) {
-		longs[i] = (struct option){rows[i].name, rows[i].arg, NULL, 1000 + i};
-		if (rows[i].ch) {
+		longs[i] = (struct option){ovl_option_rows[i].name, ovl_option_rows[i].arg, NULL,
+					   1000 + i};
+		if (ovl_option_rows[i].ch) {
 			size_t n = strlen(shorts);
 
-			snprintf(shorts + n, sizeof(shorts) - n, "%c%s", rows[i].ch,
-				 rows[i].arg == MUST ? ":" : "");
+			snprintf(shorts + n, sizeof(shorts) - n, "%c%s", ovl_option_rows[i].ch,
+				 ovl_option_rows[i].arg == MUST ? ":" : "");
 		}
 	}
 	opterr = 0;
@@ -347,12 +318,12 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 					   argv[optind > 1 ? optind - 1 : 1],
 					   command_name(command));
 		for (int i = 0; c < 1000 && i < OPT_COUNT_OF; i++)
-			if (rows[i].ch == c)
+			if (ovl_option_rows[i].ch == c)
 				key = i;
-		if (!(rows[key].commands & (int)command))
+		if (!(ovl_option_rows[key].commands & (int)command))
 			return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 					   "ovltrace%s has no option --%s; see ovltrace%s --help",
-					   command_name(command), rows[key].name,
+					   command_name(command), ovl_option_rows[key].name,
 					   command_name(command));
 		rc = set(key, optarg, out, err);
 		if (rc)
@@ -368,110 +339,4 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 			"given as --json=FILE); see ovltrace%s --help",
 			command_name(command), out->args[0], command_name(command));
 	return out->help || out->version ? 0 : ovl_options_check(out, err);
-}
-
-static const char *const heads[] = {
-	[OVL_CMD_RUN] =
-		"usage: ovltrace [--iface IF] [options]      where is overlay throughput lost?\n"
-		"       ovltrace --no-trace --load iperf-like --peer HOST   only the load\n"
-		"       ovltrace peer [options]              far end for --load (no BPF, no root)\n"
-		"       ovltrace lab up TOPO | down [TOPO] | list | exec TOPO END -- CMD...\n"
-		"       ovltrace doctor [options]            what this kernel and process allow\n"
-		"       ovltrace replay FILE [options]       look at a recording\n"
-		"       ovltrace list stages|hooks           the tables\n"
-		"       ovltrace relay TUN LOCAL SUBNET=REMOTE...  tun to UDP, as flannel's udp "
-		"backend\n\n"
-		"example: ovltrace --load iperf-like --iface flannel.1\n\n",
-	[OVL_CMD_POD] =
-		"usage: ovltrace --no-trace --load iperf-like --peer HOST [options]\n"
-		"       ovltrace peer [options]              far end for --load\n\n"
-		"This static program makes and answers loads; tracing needs the full one.\n\n",
-	[OVL_CMD_PEER] = "usage: ovltrace peer [options]      far end for `ovltrace --load … "
-			 "--peer HOST` and `iperf3 -c HOST`\n\n",
-	[OVL_CMD_LAB] =
-		"usage: ovltrace lab up TOPO [options]         make a lab in network namespaces\n"
-		"       ovltrace lab down [TOPO]              remove one lab, or all\n"
-		"       ovltrace lab list\n"
-		"       ovltrace lab exec TOPO END -- CMD...   run CMD in an endpoint (node1, "
-		"pod1, …)\n"
-		"topologies:\n",
-	[OVL_CMD_RELAY] = "usage: ovltrace relay [options] TUN LOCAL SUBNET=REMOTE...\n"
-			  "       the labs' stand-in for flannel's udp backend: joins a tun device "
-			  "to UDP\n\n",
-	[OVL_CMD_REPLAY] = "usage: ovltrace replay FILE [options]      look at a recording\n\n",
-	[OVL_CMD_DOCTOR] =
-		"usage: ovltrace doctor [options]      check kernel, rights and interface\n\n",
-	[OVL_CMD_LIST] = "usage: ovltrace list stages|hooks\n\n",
-};
-
-void ovl_options_help(enum ovl_command command, void (*topologies)(struct ovl_buf *out),
-		      struct ovl_buf *out)
-{
-	ovl_buf_puts(out, heads[command]);
-	if (command == OVL_CMD_LAB && topologies) {
-		topologies(out);
-		ovl_buf_puts(out, "\n");
-	}
-	for (int i = 0; i < OPT_COUNT_OF; i++) {
-		char left[64], letter[8] = "   ";
-
-		if (!(rows[i].commands & (int)command))
-			continue;
-		if (rows[i].ch)
-			snprintf(letter, sizeof(letter), "-%c,", rows[i].ch);
-		snprintf(left, sizeof(left), "%s --%s%s%s%s", letter, rows[i].name,
-			 rows[i].arg == MAY    ? "[="
-			 : rows[i].arg == MUST ? " "
-					       : "",
-			 rows[i].metavar, rows[i].arg == MAY ? "]" : "");
-		ovl_buf_printf(out, "  %-33s %s\n", left, rows[i].help);
-	}
-	if (command & (OVL_CMD_RUN | OVL_CMD_POD))
-		ovl_buf_puts(out,
-			     "\nexit: 0 ok, 1 failed, 2 usage, 4 rights missing, 5 kernel lacks "
-			     "something, 6 peer, 7 input not found\n");
-}
-
-static int add(struct ovl_facts *facts, const char *name, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-static int add(struct ovl_facts *facts, const char *name, const char *fmt, ...)
-{
-	struct ovl_setting *s = ovl_vec_push(&facts->config);
-	va_list ap;
-
-	if (!s)
-		return -ENOMEM;
-	ovl_str_copy(s->name, sizeof(s->name), name);
-	va_start(ap, fmt);
-	vsnprintf(s->value, sizeof(s->value), fmt, ap);
-	va_end(ap);
-	return 0;
-}
-
-int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
-{
-	int rc = 0;
-
-	rc |= add(facts, "iface", "%s", o->iface ? o->iface : "");
-	rc |= add(facts, "netns", "%s", o->netns ? o->netns : "");
-	rc |= add(facts, "load", "%s", o->load_raw ? "iperf2" : o->load ? "iperf-like" : "none");
-	rc |= add(facts, "peer", "%s", o->peer ? o->peer : "");
-	rc |= add(facts, "from", "%s", o->from ? o->from : "");
-	rc |= add(facts, "baseline", "%s", o->baseline ? o->baseline : "auto");
-	rc |= add(facts, "reverse", "%s", o->reverse ? "true" : "false");
-	rc |= add(facts, "tx", "%s", o->tx_zerocopy ? "zerocopy" : "copy");
-	rc |= add(facts, "rx", "%s", o->rx_trunc ? "trunc" : "copy");
-	rc |= add(facts, "no_trace", "%s", o->no_trace ? "true" : "false");
-	rc |= add(facts, "load_anyway", "%s", o->load_anyway ? "true" : "false");
-	rc |= isnan(o->for_s) ? 0 : add(facts, "for", "%g", o->for_s);
-	rc |= o->count ? add(facts, "count", "%llu", o->count) : 0;
-	rc |= add(facts, "streams", "%u", o->streams);
-	rc |= add(facts, "length", "%u", o->block_bytes ? o->block_bytes : 128u << 10);
-	rc |= add(facts, "congestion", "%s", o->congestion ? o->congestion : "cubic");
-	rc |= add(facts, "set_mss", "%u", o->mss_bytes);
-	rc |= add(facts, "window", "%u", o->window_bytes);
-	rc |= add(facts, "port", "%u", o->port ? o->port : 5201u);
-	rc |= o->sample_hz ? add(facts, "sample_hz", "%u", o->sample_hz)
-			   : add(facts, "sample_hz", "auto");
-	return rc ? -ENOMEM : 0;
 }

@@ -143,14 +143,24 @@ static int scene_of_twin(struct ovl_scene *s, const struct ovl_options *o, struc
 	return 0;
 }
 
+/* An end of the lab that the interface belongs to stands for its namespace. */
+static const char *place_of(const struct ovl_scene *s, const char *from)
+{
+	const struct ovl_lab_end *end = s->has_lab && from ? ovl_lab_end(&s->lab, from) : NULL;
+
+	return end && *end->netns ? end->netns : from;
+}
+
 static int scene_of_peer(struct ovl_scene *s, const struct ovl_options *o, struct ovl_err *err)
 {
+	struct ovl_options own = *o;
 	double idle_cpus;
 	int other;
 	int rc = ovl_quiet_cpus(&s->load.cpu_sender, &other, &idle_cpus, err);
 
+	own.from = place_of(s, o->from);
 	if (!rc)
-		rc = ovl_peer_path(o, &s->target, &s->load, &s->from_fd, s->said, err);
+		rc = ovl_peer_path(&own, &s->target, &s->load, &s->from_fd, s->said, err);
 	if (rc)
 		return rc;
 	facts_of_load(s, "ovltrace");
@@ -176,6 +186,8 @@ static int set_load(struct ovl_scene *s, const struct ovl_options *o, struct ovl
 		s->has_lab = true;
 		if (o->peer ? ovl_lab_path_named(o, &s->lab) : !strcmp(iface->name, s->lab.iface))
 			return scene_of_lab(s, o, err);
+		if (o->peer)
+			return scene_of_peer(s, o, err);
 		ovl_lab_close(&s->lab);
 		s->has_lab = false;
 	}

@@ -156,7 +156,7 @@ static int finish_places(struct ovl_site *s)
 								   : lab->cpu_receiver,
 					  s->err);
 		if (!rc && rules->n)
-			rc = ovl_program_nft(ovl_buf_str((struct ovl_buf *)rules),
+			rc = ovl_program_nft(ovl_buf_str((struct ovl_buf *)rules), s->b->mark,
 					     lab->ends[i].netns, s->err);
 	}
 	return rc;

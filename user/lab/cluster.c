@@ -159,7 +159,7 @@ void ovl_cluster_pods(struct ovl_cluster *c)
 		ovl_plan_addr addr;
 
 		ovl_cluster_pod_addr(plan, node, 2 + i / c->n_nodes, addr);
-		c->pod[i] = ovl_plan_pod(plan, side_of(node), addr, "pod%u", i + 1);
+		c->pod[i] = ovl_plan_pod(plan, c->node[node], side_of(node), addr, "pod%u", i + 1);
 		add_pod(c, i, node);
 	}
 }

@@ -42,7 +42,8 @@ uint8_t ovl_docker_network(struct ovl_plan *plan, uint8_t host, const struct ovl
 		uint8_t end;
 
 		ovl_docker_addr(net, i, addr);
-		end = ovl_plan_pod(plan, i % 2 ? other : side, addr, "%s%u", net->prefix, i + 1);
+		end = ovl_plan_pod(plan, host, i % 2 ? other : side, addr, "%s%u", net->prefix,
+				   i + 1);
 		add_container(plan, host, end, net);
 		if (i == 0)
 			first = end;

@@ -60,7 +60,7 @@ static int check_free(const struct ovl_build *b, struct ovl_err *err)
 /* Undo an `up` that failed; its own reason stays in err. */
 static void undo(const struct ovl_build *b)
 {
-	if (b->plan->n_daemons)
+	if (b->mark)
 		ovl_program_kill(&(struct ovl_program_whose){.mark = b->mark}, NULL);
 	for (uint32_t i = 0; i < b->n_made; i++) {
 		if (is_place(b->lab, i))
@@ -72,7 +72,8 @@ static void undo(const struct ovl_build *b)
 
 static int up_locked(struct ovl_build *b, struct ovl_err *err)
 {
-	struct ovl_labfile state = {.lab = *b->lab, .offloads = b->spec.offloads};
+	struct ovl_labfile state = {
+		.lab = *b->lab, .n_ends = b->lab->n_ends, .offloads = b->spec.offloads};
 	int rc;
 
 	rc = check_free(b, err);
@@ -271,9 +272,12 @@ static int remove_by_prefix(const char *topology, struct removed *n, struct ovl_
 	int rc = 0;
 
 	snprintf(prefix, sizeof(prefix), OVL_LAB_PREFIX "%s-", topology);
-	while (dir && !rc && (entry = readdir(dir))) {
-		if (ovl_str_starts(entry->d_name, prefix))
-			rc = remove_found(topology, entry->d_name, n, out, err);
+	while (dir && (entry = readdir(dir))) {
+		if (ovl_str_starts(entry->d_name, prefix)) {
+			int one = remove_found(topology, entry->d_name, n, out, err);
+
+			rc = rc ? rc : one;
+		}
 	}
 	if (dir)
 		closedir(dir);
@@ -290,9 +294,13 @@ static int remove_known(const struct ovl_labfile *state, struct removed *n, stru
 		return rc;
 	n->daemons = rc;
 	rc = 0;
-	for (uint32_t i = 0; !rc && i < lab->n_ends; i++) {
-		if (is_place(lab, i))
-			rc = remove_place(lab->ends[i].netns, &n->places, out, err);
+	/* one that cannot be removed must not keep the others */
+	for (uint32_t i = 0; i < lab->n_ends; i++) {
+		if (is_place(lab, i)) {
+			int one = remove_place(lab->ends[i].netns, &n->places, out, err);
+
+			rc = rc ? rc : one;
+		}
 	}
 	return rc;
 }
@@ -325,17 +333,22 @@ static int down_all(struct ovl_buf *out, struct ovl_err *err)
 {
 	struct ovl_labfile_names names = {0};
 	int rc = ovl_labfile_all(&names, err);
+	bool found = false;
 
-	if (!rc && !names.n)
-		rc = ovl_err_set(err, OVL_EXIT_FAILED, -ENOENT,
-				 "no lab is up, so there is nothing to remove");
 	ovl_vec_each(name, &names) {
-		/* one that cannot be removed must not keep the others */
-		int one = down_one(*name, out, err);
+		int one;
 
+		if (!ovl_topo_find(*name))
+			continue;
+		found = true;
+		/* one that cannot be removed must not keep the others */
+		one = down_one(*name, out, err);
 		if (!rc)
 			rc = one;
 	}
+	if (!rc && !found)
+		rc = ovl_err_set(err, OVL_EXIT_FAILED, -ENOENT,
+				 "no lab is up, so there is nothing to remove");
 	ovl_vec_fini(&names);
 	return rc;
 }
@@ -358,12 +371,15 @@ static void list_end(const struct ovl_lab *lab, const struct ovl_lab_end *e, str
 {
 	ovl_buf_printf(out, "  %-10s %-20s ", e->name, *e->addr ? e->addr : "-");
 	if (e->place != OVL_LAB_NOWHERE)
-		ovl_buf_printf(out, "%s\n", e->netns);
+		ovl_buf_printf(out, "%s%s\n", e->netns,
+			       ovl_namespace_exists(e->netns) ? "" : " (deleted)");
 	else if (e->servers > 1)
-		ovl_buf_printf(out, "leads to %s or %u other%s\n", lab->ends[e->server].name,
-			       e->servers - 1u, e->servers > 2 ? "s" : "");
+		ovl_buf_printf(out, "port %d leads to %s or %u other%s\n", OVL_LAB_SERVED_PORT,
+			       lab->ends[e->server].name, e->servers - 1u,
+			       e->servers > 2 ? "s" : "");
 	else
-		ovl_buf_printf(out, "leads to %s\n", lab->ends[e->server].name);
+		ovl_buf_printf(out, "port %d leads to %s\n", OVL_LAB_SERVED_PORT,
+			       lab->ends[e->server].name);
 }
 
 static void list_one(const char *name, struct ovl_buf *out)
@@ -378,7 +394,8 @@ static void list_one(const char *name, struct ovl_buf *out)
 	if (rc == -ENOENT)
 		return; /* removed since the directory was read */
 	if (rc < 0) {
-		ovl_buf_printf(out, "%s  damaged\n  remove: ovltrace lab down %s\n", name, name);
+		ovl_buf_printf(out, "%s  %s\n  remove: ovltrace lab down %s\n", name,
+			       rc == -EBADMSG ? "damaged" : strerror(-rc), name);
 		return;
 	}
 	if (localtime_r(&at, &tm))
@@ -400,7 +417,8 @@ int ovl_lab_list(struct ovl_buf *out, struct ovl_err *err)
 	int rc = ovl_labfile_all(&names, err);
 
 	ovl_vec_each(name, &names)
-		list_one(*name, out);
+		if (ovl_topo_find(*name))
+			list_one(*name, out);
 	ovl_vec_fini(&names);
 	return rc;
 }

@@ -71,6 +71,7 @@ struct ovl_lab_end {
 	uint8_t place;
 	uint8_t server;	 /* index of the (first) end where what is sent to `addr` is served */
 	uint8_t servers; /* how many such ends; which one answers is chosen by connection */
+	uint8_t host;	 /* index of the node it is on; of a node its own */
 	int netns_fd;	 /* open, owned by the lab, the same for all in one place; else -1 */
 	char addr[46];	 /* where its TCP server can be reached from its peers */
 	char side;	 /* 'a': sender's host, 'b': receiver's host */

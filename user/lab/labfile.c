@@ -20,6 +20,7 @@
 #include "lab/fault.h"
 
 #define HEADER	     "ovltrace-lab 2"
+#define LOCK_FILE    "/run/ovltrace/lab.lock"
 #define LOCK_TRIES   100 /* × LOCK_STEP_MS: an `up` takes well under a second */
 #define LOCK_STEP_MS 100
 
@@ -75,9 +76,10 @@ int ovl_labfile_lock(struct ovl_err *err)
 
 	if (rc < 0)
 		return rc;
-	fd = open(OVL_LAB_STATE_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* not the directory: whoever may read that could keep us out */
+	fd = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return fail(err, -errno, "open", OVL_LAB_STATE_DIR);
+		return fail(err, -errno, "open", LOCK_FILE);
 	for (int i = 0; i < LOCK_TRIES; i++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return fd;
@@ -88,7 +90,7 @@ int ovl_labfile_lock(struct ovl_err *err)
 	rc = -errno;
 	close(fd);
 	if (rc != -EWOULDBLOCK)
-		return fail(err, rc, "lock", OVL_LAB_STATE_DIR);
+		return fail(err, rc, "lock", LOCK_FILE);
 	return ovl_err_set(err, OVL_EXIT_FAILED, -EBUSY,
 			   "another `ovltrace lab` command has been at work for 10 s; "
 			   "wait for it or end it, then try again");
@@ -137,12 +139,13 @@ void ovl_labfile_format(const struct ovl_labfile *state, struct ovl_buf *out)
 	ovl_buf_printf(out, "cpu_sender %d\ncpu_receiver %d\nmax_frames %u\n", lab->cpu_sender,
 		       lab->cpu_receiver, lab->max_frames);
 	ovl_buf_printf(out, "iface %s\niface_end %u\n", lab->iface, lab->iface_end);
+	ovl_buf_printf(out, "ends %u\n", lab->n_ends);
 	for (uint32_t i = 0; i < lab->n_ends; i++) {
 		const struct ovl_lab_end *e = &lab->ends[i];
 
-		ovl_buf_printf(out, "end %s %s %s %c %d %u %u %u\n", e->name,
+		ovl_buf_printf(out, "end %s %s %s %c %d %u %u %u %u\n", e->name,
 			       *e->netns ? e->netns : "-", *e->addr ? e->addr : "-", e->side,
-			       e->node, e->place, e->server, e->servers);
+			       e->node, e->place, e->server, e->servers, e->host);
 	}
 	for (int i = 0; i < OVL_LAB_LOADS; i++) {
 		if (lab->load[i].used)
@@ -151,29 +154,28 @@ void ovl_labfile_format(const struct ovl_labfile *state, struct ovl_buf *out)
 	}
 }
 
-/* One end; a damaged file must not make `down` remove somebody else's namespace. */
+/* One end; whether its namespace is this lab's is seen when all are known. */
 static bool parse_end(const char *value, struct ovl_lab *lab)
 {
 	struct ovl_lab_end *e = &lab->ends[lab->n_ends];
-	unsigned int node, place, server, servers;
+	unsigned int node, place, server, servers, host;
 	int used = 0;
 
 	if (lab->n_ends >= OVL_LAB_ENDS_MAX)
 		return false;
-	if (sscanf(value, "%15s %63s %45s %c %1u %3u %3u %3u%n", e->name, e->netns, e->addr,
-		   &e->side, &node, &place, &server, &servers, &used) != 8 ||
+	if (sscanf(value, "%15s %63s %45s %c %1u %3u %3u %3u %3u%n", e->name, e->netns, e->addr,
+		   &e->side, &node, &place, &server, &servers, &host, &used) != 9 ||
 	    value[used])
 		return false;
 	if (strcmp(e->netns, "-") == 0)
 		e->netns[0] = '\0';
-	else if (!ovl_str_starts(e->netns, OVL_LAB_PREFIX) || strchr(e->netns, '/'))
-		return false;
 	if (strcmp(e->addr, "-") == 0)
 		e->addr[0] = '\0';
 	e->node = node;
 	e->place = (uint8_t)place;
 	e->server = (uint8_t)server;
 	e->servers = (uint8_t)servers;
+	e->host = (uint8_t)host;
 	e->netns_fd = -1;
 	lab->n_ends++;
 	return (e->side == 'a' || e->side == 'b') && node <= 1;
@@ -219,6 +221,8 @@ static bool parse_number(const char *key, const char *value, struct ovl_labfile 
 		lab->max_frames = (uint32_t)n;
 	else if (strcmp(key, "iface_end") == 0 && ovl_str_u64(value, 0, OVL_LAB_ENDS_MAX, &n))
 		lab->iface_end = (uint8_t)n;
+	else if (strcmp(key, "ends") == 0 && ovl_str_u64(value, 1, OVL_LAB_ENDS_MAX, &n))
+		state->n_ends = (uint32_t)n;
 	else
 		return false;
 	return true;
@@ -227,8 +231,8 @@ static bool parse_number(const char *key, const char *value, struct ovl_labfile 
 /* One "key value"; keys of a later version are passed over. */
 static bool parse_pair(const char *key, const char *value, struct ovl_labfile *state)
 {
-	static const char *const numbers[] = {"complete",     "at",	    "cpu_sender",
-					      "cpu_receiver", "max_frames", "iface_end"};
+	static const char *const numbers[] = {
+		"complete", "at", "cpu_sender", "cpu_receiver", "max_frames", "iface_end", "ends"};
 	struct ovl_lab *lab = &state->lab;
 
 	if (strcmp(key, "end") == 0)
@@ -252,19 +256,29 @@ static bool parse_pair(const char *key, const char *value, struct ovl_labfile *s
 	return true;
 }
 
-/* Every index leads to an end, every place is a namespace. */
+/* A damaged file must not make `down` remove somebody else's namespace. */
+static bool is_own(const struct ovl_lab *lab, const struct ovl_lab_end *e)
+{
+	char name[96];
+
+	snprintf(name, sizeof(name), OVL_LAB_PREFIX "%s-%s", lab->topology,
+		 lab->ends[e->place].name);
+	return strcmp(name, e->netns) == 0 && !strchr(name, '/');
+}
+
+/* All ends are there, every index leads to one, every place is a namespace of this lab. */
 static bool consistent(const struct ovl_labfile *state)
 {
 	const struct ovl_lab *lab = &state->lab;
-	bool good =
-		lab->topology[0] && state->mark[0] && lab->n_ends && lab->iface_end < lab->n_ends;
+	bool good = lab->topology[0] && state->mark[0] && lab->n_ends &&
+		    lab->n_ends == state->n_ends && lab->iface_end < lab->n_ends;
 
 	for (uint32_t i = 0; good && i < lab->n_ends; i++) {
 		const struct ovl_lab_end *e = &lab->ends[i];
 
-		good = e->server < lab->n_ends &&
+		good = e->server < lab->n_ends && e->host < lab->n_ends &&
 		       (e->place == OVL_LAB_NOWHERE ? !*e->netns
-						    : e->place < lab->n_ends && *e->netns);
+						    : e->place < lab->n_ends && is_own(lab, e));
 	}
 	for (int i = 0; good && i < OVL_LAB_LOADS; i++)
 		good = !lab->load[i].used ||
@@ -298,9 +312,10 @@ static int write_file(const char *path, const char *text)
 
 	if (!f)
 		return -errno;
+	errno = 0;
 	ok = fputs(text, f) >= 0;
 	ok = fclose(f) == 0 && ok;
-	return ok ? 0 : -EIO;
+	return ok ? 0 : errno ? -errno : -EIO;
 }
 
 int ovl_labfile_write(const struct ovl_labfile *state, struct ovl_err *err)

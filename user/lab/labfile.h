@@ -15,6 +15,7 @@
 struct ovl_labfile {
 	struct ovl_lab lab; /* without handles */
 	bool complete;	    /* false: still being made, or its `up` did not live to the end */
+	uint32_t n_ends;    /* as the file says: more or fewer are damage */
 	enum ovl_lab_offloads offloads;
 	char by[64];	    /* who made it: user, process, terminal */
 	char mark[64];	    /* "flannel-udp:" and a number no other lab has; its daemons carry it */

@@ -7,6 +7,7 @@
 #include <linux/magic.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
@@ -45,9 +46,43 @@ static int share_dir(void)
 	return 0;
 }
 
+/*
+ * Are names made here seen here only? So it is inside `ip netns exec` and `ovltrace lab exec`:
+ * their mounts follow the machine's and are not followed, and end with the command.
+ */
+static bool names_are_ours_alone(void)
+{
+	char *line = NULL;
+	size_t size = 0;
+	bool alone = false;
+	FILE *f = fopen("/proc/thread-self/mountinfo", "re");
+
+	while (f && getline(&line, &size, f) > 0) {
+		char mount_point[256];
+		const char *options = strstr(line, " - ");
+
+		if (sscanf(line, "%*d %*d %*s %*s %255s", mount_point) != 1 || !options ||
+		    strcmp(mount_point, OVL_NAMESPACE_DIR) != 0)
+			continue;
+		alone = memmem(line, (size_t)(options - line), " master:", 8) &&
+			!memmem(line, (size_t)(options - line), " shared:", 8);
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return alone;
+}
+
 int ovl_namespace_prepare(struct ovl_err *err)
 {
 	int lock, rc;
+
+	if (names_are_ours_alone())
+		return ovl_err_set(
+			err, OVL_EXIT_FAILED, -EXDEV,
+			"cannot make a lab from within `ip netns exec` or `ovltrace lab "
+			"exec`: its names would be seen by nobody else and end with this "
+			"command; make it from outside");
 
 	if (mkdir(OVL_NAMESPACE_DIR, 0755) < 0 && errno != EEXIST) {
 		rc = -errno;

@@ -22,7 +22,8 @@ void ovl_plan_fini(struct ovl_plan *plan)
 		ovl_buf_fini(&plan->nft[i]);
 }
 
-static void format(struct ovl_plan *plan, char *field, size_t n, const char *fmt, va_list ap)
+__attribute__((format(printf, 4, 0))) static void format(struct ovl_plan *plan, char *field,
+							 size_t n, const char *fmt, va_list ap)
 {
 	int len = vsnprintf(field, n, fmt, ap);
 
@@ -53,8 +54,13 @@ static uint8_t add_end(struct ovl_plan *plan, char side, bool node, const char *
 	uint8_t i = (uint8_t)next(plan, &plan->n_ends, OVL_LAB_ENDS_MAX);
 	struct ovl_lab_end *end = &plan->ends[i];
 
-	*end = (struct ovl_lab_end){
-		.place = i, .server = i, .servers = 1, .netns_fd = -1, .side = side, .node = node};
+	*end = (struct ovl_lab_end){.place = i,
+				    .server = i,
+				    .servers = 1,
+				    .host = i,
+				    .netns_fd = -1,
+				    .side = side,
+				    .node = node};
 	if (!ovl_str_copy(end->addr, sizeof(end->addr), addr))
 		plan->full = true;
 	return i;
@@ -71,11 +77,13 @@ uint8_t ovl_plan_node(struct ovl_plan *plan, char side, const char *addr, const 
 	return i;
 }
 
-uint8_t ovl_plan_pod(struct ovl_plan *plan, char side, const char *addr, const char *fmt, ...)
+uint8_t ovl_plan_pod(struct ovl_plan *plan, uint8_t host, char side, const char *addr,
+		     const char *fmt, ...)
 {
 	uint8_t i = add_end(plan, side, false, addr);
 	va_list ap;
 
+	plan->ends[i].host = host;
 	va_start(ap, fmt);
 	format(plan, plan->ends[i].name, sizeof(plan->ends[i].name), fmt, ap);
 	va_end(ap);
@@ -88,6 +96,7 @@ uint8_t ovl_plan_sharer(struct ovl_plan *plan, uint8_t with, const char *addr, c
 	uint8_t i = add_end(plan, host->side, host->node, addr);
 
 	plan->ends[i].place = with;
+	plan->ends[i].host = host->host;
 	OVL_PLAN_SET(plan, plan->ends[i].name, "%s", name);
 	return i;
 }
@@ -100,6 +109,7 @@ uint8_t ovl_plan_virtual(struct ovl_plan *plan, uint8_t server, uint32_t servers
 	plan->ends[i].place = OVL_LAB_NOWHERE;
 	plan->ends[i].server = server;
 	plan->ends[i].servers = (uint8_t)servers;
+	plan->ends[i].host = plan->ends[server].host;
 	OVL_PLAN_SET(plan, plan->ends[i].name, "%s", name);
 	return i;
 }

@@ -108,13 +108,14 @@ void ovl_plan_init(struct ovl_plan *plan, const struct ovl_lab_spec *spec, uint3
 void ovl_plan_fini(struct ovl_plan *plan);
 
 /**
- * Add an end with a namespace of its own; its index. side: 'a' the sender's host, 'b' the
- * receiver's. Names and addresses longer than their field are a mistake of the topology: `full`.
+ * Add an end with a namespace of its own, a node or a pod on one; its index. side: 'a' the
+ * sender's host, 'b' the receiver's. A name or address longer than its field is a mistake of the
+ * topology: `full`.
  */
 uint8_t ovl_plan_node(struct ovl_plan *plan, char side, const char *addr, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-uint8_t ovl_plan_pod(struct ovl_plan *plan, char side, const char *addr, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+uint8_t ovl_plan_pod(struct ovl_plan *plan, uint8_t host, char side, const char *addr,
+		     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /** Add an end that shares the namespace of another one and has an address of its own. */
 uint8_t ovl_plan_sharer(struct ovl_plan *plan, uint8_t with, const char *addr, const char *name);
 /**

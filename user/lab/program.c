@@ -42,10 +42,16 @@ static void plain_signals(posix_spawnattr_t *attr)
 					       POSIX_SPAWN_SETSID);
 }
 
-static void wait_exit(pid_t pid, int *status)
+/* Exit status of a child (not 0 also when killed), or -errno when nobody can tell. */
+static int wait_exit(pid_t pid)
 {
-	while (waitpid(pid, status, 0) < 0 && errno == EINTR)
-		;
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return status;
 }
 
 /*
@@ -100,7 +106,27 @@ static int rules_file(const char *rules)
 	return fd;
 }
 
-static int spawn_nft(int rules_fd, int said_fd, pid_t *pid)
+/* Our environment and the mark. NULL without memory; free() releases it. */
+static char **marked_environ(const char *mark, char *variable, size_t size)
+{
+	size_t n = 0, used = 0;
+	char **env;
+
+	snprintf(variable, size, OVL_PROGRAM_MARK "=%s", mark ? mark : "twin");
+	while (environ[n])
+		n++;
+	env = calloc(n + 2, sizeof(*env));
+	if (!env)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (!ovl_str_starts(environ[i], OVL_PROGRAM_MARK "="))
+			env[used++] = environ[i];
+	}
+	env[used] = variable;
+	return env;
+}
+
+static int spawn_nft(int rules_fd, int said_fd, char **env, pid_t *pid)
 {
 	static char name[] = "nft", option[] = "-f", input[] = "-";
 	char *const argv[] = {name, option, input, NULL};
@@ -115,45 +141,66 @@ static int spawn_nft(int rules_fd, int said_fd, pid_t *pid)
 	posix_spawn_file_actions_adddup2(&fa, said_fd, 1);
 	posix_spawn_file_actions_adddup2(&fa, said_fd, 2);
 	posix_spawn_file_actions_addclosefrom_np(&fa, 3);
-	rc = posix_spawn(pid, "/usr/sbin/nft", &fa, &attr, argv, environ);
+	rc = posix_spawn(pid, "/usr/sbin/nft", &fa, &attr, argv, env);
 	if (rc == ENOENT)
-		rc = posix_spawnp(pid, "nft", &fa, &attr, argv, environ);
+		rc = posix_spawnp(pid, "nft", &fa, &attr, argv, env);
 	posix_spawn_file_actions_destroy(&fa);
 	posix_spawnattr_destroy(&attr);
 	return -rc;
 }
 
-int ovl_program_nft(const char *rules, const char *where, struct ovl_err *err)
+/* Wait for a program's end, reading away what it says; its exit status, or -ETIMEDOUT: killed. */
+static int outlive(pid_t pid, int said_fd, char *said, size_t n)
 {
-	int fds[2] = {-1, -1}, file = rules_file(rules), rc, status = 0;
+	const uint64_t until_ns = ovl_clock_ns() + START_MS * 1000000ull;
+	int rc = read_said(said_fd, said, n, until_ns), status;
+	char more[256];
+
+	while (!rc && strlen(said) == n - 1 && *more &&
+	       !(rc = read_said(said_fd, more, sizeof(more), until_ns)))
+		; /* a closed pipe would kill one that is only talkative */
+	if (rc)
+		kill(pid, SIGKILL);
+	status = wait_exit(pid);
+	said[strcspn(said, "\n")] = '\0';
+	return rc ? rc : status;
+}
+
+static int start_nft(const char *rules, const char *mark, int said_fd, pid_t *pid)
+{
+	char variable[80], **env = marked_environ(mark, variable, sizeof(variable));
+	int file = env ? rules_file(rules) : -ENOMEM, rc = file;
+
+	if (file >= 0) {
+		rc = spawn_nft(file, said_fd, env, pid);
+		close(file);
+	}
+	free(env);
+	return rc;
+}
+
+int ovl_program_nft(const char *rules, const char *mark, const char *where, struct ovl_err *err)
+{
 	char said[200];
+	int fds[2] = {-1, -1}, rc;
 	pid_t pid;
 
-	rc = file;
-	if (rc >= 0)
-		rc = pipe2(fds, O_CLOEXEC) < 0 ? -errno : spawn_nft(file, fds[1], &pid);
-	if (file >= 0)
-		close(file);
+	rc = pipe2(fds, O_CLOEXEC) < 0 ? -errno : start_nft(rules, mark, fds[1], &pid);
 	if (fds[1] >= 0)
 		close(fds[1]);
-	if (rc < 0) {
-		if (fds[0] >= 0)
-			close(fds[0]);
+	if (rc < 0 && fds[0] >= 0)
+		close(fds[0]);
+	if (rc < 0)
 		return ovl_err_set(err, OVL_EXIT_FAILED, rc,
 				   "cannot run nft, which makes the NAT rules of this lab: %s%s",
 				   strerror(-rc),
 				   rc == -ENOENT ? "; install the package nftables" : "");
-	}
-	rc = read_said(fds[0], said, sizeof(said), ovl_clock_ns() + START_MS * 1000000ull);
+	rc = outlive(pid, fds[0], said, sizeof(said));
 	close(fds[0]);
 	if (rc)
-		kill(pid, SIGKILL);
-	wait_exit(pid, &status);
-	said[strcspn(said, "\n")] = '\0';
-	if (status)
-		return ovl_err_set(err, OVL_EXIT_FAILED, rc ? rc : -EINVAL, "nft %s in %s: %s",
-				   rc ? "did not finish the lab's rules within 5 s"
-				      : "refused the lab's rules",
+		return ovl_err_set(err, OVL_EXIT_FAILED, rc < 0 ? rc : -EINVAL, "nft %s in %s: %s",
+				   rc == -ETIMEDOUT ? "did not finish the lab's rules within 5 s"
+						    : "refused the lab's rules",
 				   where, *said ? said : "it said nothing");
 	return 0;
 }
@@ -198,26 +245,6 @@ static int find_program(const struct ovl_plan_daemon *d, char path[PATH_MAX], st
 			   "this lab needs the program %s: scripts/docker-proxy takes it out of "
 			   "Debian's package docker.io; then it is found, or name it in %s",
 			   d->program, d->variable);
-}
-
-/* Our environment and the mark. NULL without memory; free() releases it. */
-static char **marked_environ(const char *mark, char *variable, size_t size)
-{
-	size_t n = 0, used = 0;
-	char **env;
-
-	snprintf(variable, size, OVL_PROGRAM_MARK "=%s", mark);
-	while (environ[n])
-		n++;
-	env = calloc(n + 2, sizeof(*env));
-	if (!env)
-		return NULL;
-	for (size_t i = 0; i < n; i++) {
-		if (!ovl_str_starts(environ[i], OVL_PROGRAM_MARK "="))
-			env[used++] = environ[i];
-	}
-	env[used] = variable;
-	return env;
 }
 
 /* stdin, stdout and stderr to nowhere, the pipe as fd 3. */
@@ -270,7 +297,7 @@ int ovl_program_start(const struct ovl_plan_daemon *d, const char *mark, const c
 		      struct ovl_err *err)
 {
 	char path[PATH_MAX] = "/proc/self/exe", variable[80], **env;
-	int fds[2], rc, status;
+	int fds[2], rc;
 	pid_t pid;
 
 	if (d->program) {
@@ -296,7 +323,7 @@ int ovl_program_start(const struct ovl_plan_daemon *d, const char *mark, const c
 	close(fds[0]);
 	if (rc) {
 		kill(pid, SIGKILL);
-		wait_exit(pid, &status);
+		wait_exit(pid);
 	}
 	return rc;
 }
@@ -348,11 +375,14 @@ static bool kill_if(const char *name, const struct ovl_program_whose *whose)
 		return false;
 	meant = is_marked(name, whose->mark, !whose->netns) &&
 		(!whose->netns || is_in(name, whose->netns));
-	if (meant)
+	if (meant) {
+		struct pollfd end = {.fd = fd, .events = POLLIN};
+
 		syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+		poll(&end, 1, END_MS);	     /* until it has left the namespace too */
+		waitpid(pid, NULL, WNOHANG); /* one of our own */
+	}
 	close(fd);
-	if (meant)
-		waitpid(pid, NULL, WNOHANG); /* a daemon of our own */
 	return meant;
 }
 

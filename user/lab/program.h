@@ -13,10 +13,10 @@
 #define OVL_PROGRAM_MARK "OVLTRACE_LAB"
 
 /**
- * Load rules with `nft -f -` in the calling thread's network namespace. where: the namespace's
- * name, for the sentence.
+ * Load rules with `nft -f -` in the calling thread's network namespace, within 5 s. where: the
+ * namespace's name, for the sentence; mark: see ovl_program_kill.
  */
-int ovl_program_nft(const char *rules, const char *where, struct ovl_err *err);
+int ovl_program_nft(const char *rules, const char *mark, const char *where, struct ovl_err *err);
 /**
  * Start a daemon in the calling thread's network namespace and wait until it says on its fd 3, as
  * docker-proxy does, that it is at work ("0") or why not ("1" and a sentence). mark: see

@@ -48,7 +48,7 @@ int ovl_tune_sysctls(bool node, bool ip6, struct ovl_err *err)
 	} rows[] = {
 		{"/proc/sys/net/ipv4/tcp_slow_start_after_idle", "0", ALL},
 		{"/proc/sys/net/ipv4/ip_forward", "1", NODE},
-		/* a node answers pods by another device than it heard them on; as flannel wants it */
+		/* a node answers pods by another device than it heard them on */
 		{"/proc/sys/net/ipv4/conf/all/rp_filter", "0", NODE},
 		{"/proc/sys/net/ipv4/conf/default/rp_filter", "0", NODE},
 		/* bridged packets pass the rules, as kubeadm and dockerd want it */

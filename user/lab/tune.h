@@ -10,7 +10,8 @@
 
 /**
  * Sysctls of the calling thread's network namespace: no slow start after idle (slices of a run
- * would each start slow), a node forwards without a reverse path filter, its bridged packets pass the rules; without ip6 no IPv6 link-local addresses (their
+ * would each start slow), a node forwards without a reverse path filter, its
+ * bridged packets pass the rules; without ip6 no IPv6 link-local addresses (their
  * multicast is noise in the drops), with it addresses that are usable at once.
  */
 int ovl_tune_sysctls(bool node, bool ip6, struct ovl_err *err);

@@ -121,7 +121,8 @@ struct ovl_sample {
 	OVL_VEC(struct ovl_counter) counters;
 	OVL_VEC(struct ovl_drop) drops;
 	OVL_VEC(struct ovl_self_delta) self;
-	uint64_t retransmits; /* tracepoint tcp:tcp_retransmit_skb, all namespaces of the path */
+	/* segments, tracepoint tcp:tcp_retransmit_skb, all namespaces of the path */
+	uint64_t retransmits;
 	bool retransmits_valid;
 	struct ovl_load_delta load;    /* of the path named by phase */
 	uint64_t lost[OVL_LOST_COUNT]; /* by enum ovl_lost (bpf/abi.h) */

@@ -16,6 +16,8 @@
 #define OTHER_FIRST 0.20
 /* without a round trip time: retransmits per segment that may matter */
 #define LOSS_PER_SEG 1e-5
+/* less than this of the load's bytes on the interface: it went another way */
+#define PASSED_BY 0.05
 /* loss that allows more than this many times the goodput is not the limit */
 #define LOSS_ROOM 2
 
@@ -364,6 +366,33 @@ static void say_dead(struct lanes *l, struct ovl_verdict *v, struct ovl_choice *
 		ovl_str_copy(choice->why_not, sizeof(choice->why_not), v->sentence);
 }
 
+/* Did (nearly) nothing of the load pass the interface looked at? A twin's never does. */
+static bool passed_by(const struct lanes *l)
+{
+	const struct ovl_traffic_acc *t = &l->state->traffic;
+
+	return strcmp(l->facts->load.peer_kind, "twin") != 0 && t->seen &&
+	       (double)(t->rx_bytes + t->tx_bytes) < PASSED_BY * (double)l->o->bytes;
+}
+
+static void say_passed_by(struct lanes *l, struct ovl_verdict *v, struct ovl_choice *choice)
+{
+	const struct ovl_traffic_acc *t = &l->state->traffic;
+	const struct ovl_link *iface = ovl_facts_iface(l->facts);
+
+	v->limit = OVL_LIMIT_UNKNOWN;
+	side_set(v, "both");
+	v->confidence_ratio = 1;
+	ovl_text_set(v->sentence,
+		     "the load did not cross %s: %.3g MB of its %.3g MB were seen there; choose "
+		     "other ends, or the device on their way",
+		     iface ? iface->name : "the interface",
+		     (double)(t->rx_bytes + t->tx_bytes) / 1e6, (double)l->o->bytes / 1e6);
+	ovl_evidence_add(v, "overlay_bytes", (double)l->o->bytes, "bytes");
+	ovl_evidence_add(v, "iface_bytes", (double)(t->rx_bytes + t->tx_bytes), "bytes");
+	ovl_str_copy(choice->why_not, sizeof(choice->why_not), v->sentence);
+}
+
 static void say_load(struct lanes *l, struct ovl_verdict *v, struct ovl_choice *choice)
 {
 	struct conn_cause cause;
@@ -381,6 +410,8 @@ static void say_load(struct lanes *l, struct ovl_verdict *v, struct ovl_choice *
 	cause = conn_cause(l);
 	if (!l->o->bytes)
 		say_dead(l, v, choice);
+	else if (passed_by(l))
+		say_passed_by(l, v, choice);
 	else if (l->n_cpus && is_full(&l->cpu[0]))
 		say_cpu(l, v, choice);
 	else if (l->conn.valid && cause.share >= OVL_CONN_SHARE)
