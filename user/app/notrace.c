@@ -203,7 +203,11 @@ static void take_far(struct run *r)
 	const struct ovl_transfer *tr = &r->tally.transfer;
 	struct ovl_load_delta *d = &r->pending.load;
 
-	if (!tr->reverse || !d->valid)
+	if (!tr->reverse)
+		return;
+	ovl_str_copy(r->facts->load.congestion, sizeof(r->facts->load.congestion),
+		     tr->sender_congestion);
+	if (!d->valid)
 		return;
 	if (!isnan(tr->far_retransmits))
 		d->retransmits += (uint64_t)tr->far_retransmits;

@@ -221,9 +221,8 @@ static int send_params(const struct ovl_client *client, int fd, uint64_t deadlin
 	struct ovl_buf out = {0};
 	int rc;
 
-	/* as our own sockets have it by default */
-	ovl_str_copy(params.congestion, sizeof(params.congestion),
-		     *spec->congestion ? spec->congestion : "cubic");
+	/* only what was asked for: a server without rights may be allowed its default alone */
+	ovl_str_copy(params.congestion, sizeof(params.congestion), spec->congestion);
 	rc = ovl_wire_params_format(&params, &out);
 	if (!rc)
 		rc = ovl_sock_send_all(fd, ovl_buf_str(&out), out.n, deadline_ns);

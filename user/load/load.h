@@ -48,7 +48,7 @@ struct ovl_load_spec {
 	uint16_t port;	      /* 0: OVL_LOAD_PORT */
 	uint32_t streams;     /* 1…OVL_LOAD_STREAMS_MAX, 0: 1 */
 	uint32_t block_bytes; /* one write; 0: 128 KiB */
-	/* "": cubic, or without the right to choose it the system's default */
+	/* "": cubic, or the default if that is not allowed; reverse: the far end's default */
 	char congestion[16];
 	uint32_t mss_bytes;    /* 0: the path's */
 	bool tx_zerocopy;      /* the sender's kernel need not copy (sendfile) */
