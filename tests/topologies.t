@@ -33,6 +33,7 @@ serves() { [ -n "$(lab exec "$1" "$2" -- ss -Hltn "sport = :5201")" ]; }
 # serve TOPO END: a stock iperf3 server there, listening when this returns
 serve() {
 	start "$OVLTRACE" lab exec "$1" "$2" -- iperf3 -s >/dev/null 2>&1
+	SERVER=$STARTED
 	wait_until serves "$1" "$2"
 }
 
@@ -58,6 +59,7 @@ traced() {
 	bits=$(goodput "$topo" "$from" "$addr" 2)
 	wait "$STARTED"
 	is $? 0 "$topo: watched"
+	kill "$SERVER" && wait "$SERVER" 2>/dev/null
 	[ "${bits:-0}" -gt 10000000 ]
 	ok $? "$topo: iperf3 moves data from $from to $addr" "$bits bit/s, $(head -c 300 "$T/iperf3")"
 	is "$(json "$T/json" 'd["traffic"]["rx"]["bytes"] + d["traffic"]["tx"]["bytes"] > 1e6' 2>&1)" \
