@@ -134,7 +134,7 @@ static void test_counts(uint32_t streams)
 	ovl_load_stop(load);
 	t = ovl_clock_ns() - t;
 	/* it does not wait until buffers are empty or a peer is given up: 15 s */
-	ok(t < 5000000000ull, "stop under load does not take long (%llu ms)",
+	ok(t < 1000000000ull, "stop under load takes less than a second (%llu ms)",
 	   (unsigned long long)t / 1000000);
 }
 

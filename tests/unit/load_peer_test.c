@@ -74,7 +74,7 @@ static void test_remote(struct peer *p, uint32_t streams)
 	is_int(ovl_load_read(load, OVL_LOAD_OVERLAY, &a, &err), 0, "read");
 	t = ovl_clock_ns() - t;
 	/* three are 300 ms; the rest is for a CPU that others use */
-	ok(t < 2000000000, "the read waits for a report, at most three (%llu ms)",
+	ok(t < 320000000, "the read waits for a report, at most three (%llu ms)",
 	   (unsigned long long)t / 1000000);
 	/* 40 reports: a receiver that was kept waiting for one of them at each end is off by 5 % */
 	sleep_ms(4000);
@@ -247,7 +247,7 @@ static void test_slow(struct peer *p)
 	ok(dropped, "the dripping one is dropped");
 	ok(closed_within(silent, PATIENCE_MS), "the silent one too");
 	t = (ovl_clock_ns() - t) / 1000000;
-	ok(t >= HANDSHAKE_MS && t < PATIENCE_MS, "after 3 s (%llu ms)", (unsigned long long)t);
+	ok(t >= HANDSHAKE_MS && t < 4500, "after 3 s (%llu ms)", (unsigned long long)t);
 	close(silent);
 	close(drip);
 	for (int i = 0; i < 100; i++)
@@ -282,7 +282,7 @@ static void test_vanish(void)
 	ok(err.exit == OVL_EXIT_PEER && strstr(err.text, "lost"), "%s", err.text);
 	t = ovl_clock_ns();
 	ovl_load_stop(load);
-	ok(ovl_clock_ns() - t < AT_ONCE_MS * 1000000ull, "and stops at once");
+	ok(ovl_clock_ns() - t < 1000000000ull, "and stops at once");
 }
 
 static void test_addresses(const struct peer *any)
