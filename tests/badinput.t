@@ -43,7 +43,13 @@ refused 2 "from without peer" "--from needs --peer" --iface lo --load iperf-like
 refused 2 "option of another command" "no option --offloads" --iface lo --offloads all
 refused 2 "json with a space" "--json=FILE" --iface lo --json out.json
 refused 2 "empty value" "empty value" --iface=
-refused 2 "list what" "stages or hooks" list rules
+refused 2 "list what" "stages, hooks or metrics" list sideways
+refused 2 "a bound on nothing" "begins with one of goodput" --iface lo --fail-if 'beauty>1'
+refused 2 "a bound in a wrong unit" "a share, such as" --iface lo --fail-if 'loss>2G'
+refused 2 "a bound without a comparison" "< <= > >=" --iface lo --fail-if 'loss=2'
+refused 2 "diff of one" "two recordings" diff one
+refused 7 "diff of nothing" "nosuch.ovl" diff nosuch.ovl nosuch.ovl
+refused 7 "a baseline that is not there" "nosuch.ovl" --iface lo --for 1 --compare nosuch.ovl
 refused 2 "lab what" "up TOPO" lab sideways
 refused 2 "replay what" "one recording" replay
 refused 2 "peer port" "1 to 65535" peer --port 65536
@@ -91,7 +97,7 @@ is "$ERR" "" "--help: nothing on stderr"
 like "$OUT" "--load none\|iperf-like" "--help comes from the option table"
 run "$OVLTRACE" --version
 like "$OUT" "^ovltrace [0-9]+\.[0-9]+\.[0-9]+$" "--version"
-for command in peer lab replay doctor list; do
+for command in peer lab replay diff doctor list; do
 	run "$OVLTRACE" "$command" --help
 	is "$RC" 0 "$command --help: exit 0"
 done

@@ -24,7 +24,7 @@ for script in demo test; do
 	[ -x scripts/$script ]
 	ok $? "scripts/$script, named in README, can be run"
 done
-for code in 0 1 2 4 5 6 7; do
+for code in 0 1 2 3 4 5 6 7; do
 	grep -q "^| $code |" README.md
 	ok $? "README explains exit code $code"
 done

@@ -125,6 +125,41 @@ broken() {
 	like "$ERR" "$2" "$1: the sentence says so"
 }
 
+# two recordings side by side, and bounds on one
+run "$OVLTRACE" diff "$T/vector-a.rec" "$T/lossy.rec"
+is "$RC" 0 "diff: exit 0"
+like "$OUT" "goodput +8.00 Gbit/s +1.20 Gbit/s +-85.0%  WORSE" "diff: the figures"
+like "$OUT" "softnet.dropped +0 " "diff: a counter that moves in one only"
+is "$(awk 'length > 110' "$T/out")" "" "diff: lines that can be read"
+run "$OVLTRACE" diff "$T/vector-a.rec" "$T/vector-a.rec"
+unlike "$OUT" "WORSE|better|[+]-2SE.*[0-9]$" "diff with itself: no change"
+like "$OUT" "same devices.*None beyond chance.*None beyond chance" "diff with itself: says so"
+run "$OVLTRACE" diff "$T/vector-a.rec" "$T/no-load.rec" --json="$T/diff.json"
+is "$RC" 0 "diff --json: exit 0"
+is "$(json "$T/diff.json" "d['schema'], [m['b'] for m in d['metrics'] if m['name'] == 'goodput']")" \
+	"('ovltrace-diff/1', [None])" "diff --json: what one run lacks is null"
+cp "$T/vector-a.rec" "$T/precious.rec"
+run "$OVLTRACE" diff "$T/precious.rec" "$T/lossy.rec" --json="$T/precious.rec"
+is "$RC" 2 "diff over its own input: exit 2"
+cmp -s "$T/precious.rec" "$T/vector-a.rec"
+ok $? "and the recording is as it was"
+run "$OVLTRACE" replay "$T/lossy.rec" --fail-if 'loss > 20%' --fail-if 'goodput<500M' --json="$T/judged.json"
+is "$RC" 3 "a broken bound: exit 3"
+like "$ERR" "a limit was exceeded: --fail-if 'loss > 20%': loss is 92.5%$" "names it and no other"
+is "$(json "$T/judged.json" "d['exit']['code'], d['load'] is not None")" "(3, True)" \
+	"the document is whole and says so"
+run "$OVLTRACE" replay "$T/lossy.rec" --fail-if 'loss>95%' --fail-if 'rtt_p99>=10ms'
+is "$RC" 0 "bounds that hold: exit 0"
+run "$OVLTRACE" replay "$T/no-load.rec" --fail-if 'goodput<1G'
+is "$RC" 3 "a bound on what was not measured: exit 3"
+like "$ERR" "goodput was not measured" "and says so"
+run "$OVLTRACE" replay "$T/lossy.rec" --compare "$T/vector-a.rec"
+is "$RC" 3 "worse than the baseline: exit 3"
+like "$ERR" "goodput is 1.20 Gbit/s, was 8.00 Gbit/s" "names what is worse"
+like "$OUT" "COMPARED WITH THE BASELINE" "and shows what changed"
+run "$OVLTRACE" replay "$T/vector-a.rec" --compare "$T/lossy.rec"
+is "$RC" 0 "better than the baseline: exit 0"
+
 : >"$T/empty"
 mkdir "$T/directory"
 mkfifo "$T/fifo"

@@ -7,6 +7,7 @@
 #include "app/run.h"
 #include "base/buf.h"
 #include "collect/collect.h"
+#include "model/metrics.h"
 #include "model/stage.h"
 
 int ovl_cmd_print(struct ovl_buf *b, struct ovl_err *err)
@@ -103,6 +104,23 @@ static void list_hooks(struct ovl_buf *b)
 #include "../../bpf/hooks.def"
 }
 
+static void list_metrics(struct ovl_buf *b)
+{
+	static const char *const units[] = {[OVL_METRIC_BPS] = "bit/s",
+					    [OVL_METRIC_SHARE] = "share",
+					    [OVL_METRIC_NS] = "ns",
+					    [OVL_METRIC_PER_S] = "1/s",
+					    [OVL_METRIC_NS_PER_KIB] = "ns/KiB"};
+	static const char *const better[] = {"-", "more", "less"};
+
+	for (int i = 0; i < OVL_METRIC_COUNT; i++) {
+		const struct ovl_metric_info *info = ovl_metric_info((enum ovl_metric)i);
+
+		ovl_buf_printf(b, "%s\t%s\t%s\t%s\n", info->name, units[info->unit],
+			       better[info->better], info->text);
+	}
+}
+
 int ovl_cmd_list(const struct ovl_options *o, struct ovl_err *err)
 {
 	struct ovl_buf b = {0};
@@ -111,7 +129,10 @@ int ovl_cmd_list(const struct ovl_options *o, struct ovl_err *err)
 		list_stages(&b);
 	else if (o->n_args == 1 && !strcmp(o->args[0], "hooks"))
 		list_hooks(&b);
+	else if (o->n_args == 1 && !strcmp(o->args[0], "metrics"))
+		list_metrics(&b);
 	else
-		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "list wants: stages or hooks");
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "list wants: stages, hooks or metrics");
 	return ovl_cmd_print(&b, err);
 }

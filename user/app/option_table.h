@@ -16,6 +16,7 @@ enum {
 	LIST = OVL_CMD_LIST,
 	POD = OVL_CMD_POD,
 	RELAY = OVL_CMD_RELAY,
+	DIFF = OVL_CMD_DIFF,
 };
 
 enum ovl_option_key {

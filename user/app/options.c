@@ -217,6 +217,20 @@ static int set_choice(int key, const char *arg, struct ovl_options *o, struct ov
 	return -ENOENT;
 }
 
+static int set_bound(int key, const char *arg, struct ovl_options *o, struct ovl_err *err)
+{
+	char why[OVL_TEXT_MAX];
+
+	if (key != OPT_FAIL_IF)
+		return -ENOENT;
+	if (o->n_bounds == OVL_BOUNDS_MAX)
+		return usage(err, key, arg, "more than 16 bounds");
+	if (ovl_bound_parse(arg, &o->bounds[o->n_bounds], why))
+		return usage(err, key, arg, why);
+	o->n_bounds++;
+	return 0;
+}
+
 static int set_text(int key, const char *arg, struct ovl_options *o)
 {
 	switch (key) {
@@ -228,6 +242,7 @@ static int set_text(int key, const char *arg, struct ovl_options *o)
 	case OPT_CONGESTION: o->congestion = arg; return 0;
 	case OPT_BIND: o->bind = arg; return 0;
 	case OPT_RECORD: o->record = arg; return 0;
+	case OPT_COMPARE: o->compare = arg; return 0;
 	case OPT_OFFLOADS: o->offloads = arg; return 0;
 	case OPT_JSON: o->json = (struct ovl_out_spec){true, arg}; return 0;
 	case OPT_JSON_IPERF3: o->json_iperf3 = (struct ovl_out_spec){true, arg}; return 0;
@@ -267,6 +282,8 @@ static int set(int key, const char *arg, struct ovl_options *o, struct ovl_err *
 		rc = set_lab(key, arg, o, err);
 	if (rc == -ENOENT)
 		rc = set_choice(key, arg, o, err);
+	if (rc == -ENOENT)
+		rc = set_bound(key, arg, o, err);
 	return rc;
 }
 
@@ -279,6 +296,7 @@ static const char *command_name(enum ovl_command command)
 	case OVL_CMD_DOCTOR: return " doctor";
 	case OVL_CMD_LIST: return " list";
 	case OVL_CMD_RELAY: return " relay";
+	case OVL_CMD_DIFF: return " diff";
 	case OVL_CMD_POD:
 	case OVL_CMD_RUN: break;
 	}

@@ -8,7 +8,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "lab/lab.h"
+#include "model/bound.h"
 #include "model/facts.h"
+
+#define OVL_BOUNDS_MAX 16
 
 /** Commands, as bits: an option names those that know it. */
 enum ovl_command {
@@ -20,6 +23,7 @@ enum ovl_command {
 	OVL_CMD_LIST = 32,
 	OVL_CMD_RELAY = 64,
 	OVL_CMD_POD = 128, /* without a name, in the static program */
+	OVL_CMD_DIFF = 256,
 };
 
 /** One output: off, stdout or a file. */
@@ -52,8 +56,10 @@ struct ovl_options {
 	struct ovl_out_spec json, jsonl, json_iperf3;
 	bool no_trace;
 	int render_cols, render_rows; /* 0: no --render */
-	const char *record;
-	uint32_t sample_hz; /* 0: as many as the cost budget allows */
+	const char *record, *compare;
+	uint32_t n_bounds;
+	struct ovl_bound bounds[OVL_BOUNDS_MAX]; /* --fail-if, any of them */
+	uint32_t sample_hz;			 /* 0: as many as the cost budget allows */
 	const char *offloads;
 	enum ovl_lab_ipv6 ipv6;
 	uint32_t mtu, overlay_mtu, nodes, pods, vni; /* 0: not given */

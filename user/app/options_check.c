@@ -14,6 +14,10 @@ static int check_no_trace(const struct ovl_options *o, struct ovl_err *err)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--jsonl, --record, --render and --sample-hz show what "
 				   "--no-trace leaves out");
+	if (o->n_bounds || o->compare)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--fail-if and --compare judge what --no-trace leaves out: run "
+				   "without it");
 	if (o->baseline)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--no-trace compares nothing: --baseline has no part in it");

@@ -20,7 +20,8 @@ static const char *const heads[] = {
 		"       ovltrace lab up TOPO | down [TOPO] | list | exec TOPO END -- CMD...\n"
 		"       ovltrace doctor [options]            what this kernel and process allow\n"
 		"       ovltrace replay FILE [options]       look at a recording\n"
-		"       ovltrace list stages|hooks           the tables\n"
+		"       ovltrace diff A B [--json]           what changed between two recordings\n"
+		"       ovltrace list stages|hooks|metrics   the tables\n"
 		"       ovltrace relay TUN LOCAL SUBNET=REMOTE...  tun to UDP, as flannel's udp "
 		"backend\n\n"
 		"example: ovltrace --load iperf-like --iface flannel.1\n\n",
@@ -43,7 +44,9 @@ static const char *const heads[] = {
 	[OVL_CMD_REPLAY] = "usage: ovltrace replay FILE [options]      look at a recording\n\n",
 	[OVL_CMD_DOCTOR] =
 		"usage: ovltrace doctor [options]      check kernel, rights and interface\n\n",
-	[OVL_CMD_LIST] = "usage: ovltrace list stages|hooks\n\n",
+	[OVL_CMD_DIFF] = "usage: ovltrace diff A B [options]      what changed between two "
+			 "recordings\n\n",
+	[OVL_CMD_LIST] = "usage: ovltrace list stages|hooks|metrics\n\n",
 };
 
 void ovl_options_help(enum ovl_command command, void (*topologies)(struct ovl_buf *out),
@@ -69,9 +72,9 @@ void ovl_options_help(enum ovl_command command, void (*topologies)(struct ovl_bu
 		ovl_buf_printf(out, "  %-33s %s\n", left, ovl_option_rows[i].help);
 	}
 	if (command & (OVL_CMD_RUN | OVL_CMD_POD))
-		ovl_buf_puts(out,
-			     "\nexit: 0 ok, 1 failed, 2 usage, 4 rights missing, 5 kernel lacks "
-			     "something, 6 peer, 7 input not found\n");
+		ovl_buf_puts(out, "\nexit: 0 ok, 1 failed, 2 usage, 3 limit exceeded, 4 rights "
+				  "missing, 5 kernel lacks "
+				  "something, 6 peer, 7 input not found\n");
 }
 
 static int add(struct ovl_facts *facts, const char *name, const char *fmt, ...)

@@ -16,8 +16,12 @@
 /* No two outputs in one file, and none over the recording that is replayed. */
 static int check_distinct(const struct ovl_options *o, struct ovl_err *err)
 {
-	const char *const paths[] = {o->json.path, o->jsonl.path, o->json_iperf3.path, o->record,
-				     o->n_args == 1 ? o->args[0] : NULL};
+	const char *const paths[] = {o->json.path,
+				     o->jsonl.path,
+				     o->json_iperf3.path,
+				     o->record,
+				     o->n_args == 1 ? o->args[0] : NULL,
+				     o->compare};
 	const size_t n = sizeof(paths) / sizeof(paths[0]);
 
 	for (size_t i = 0; i < n; i++)
@@ -172,8 +176,8 @@ static int render(struct ovl_outputs *out, const struct ovl_facts *facts,
 
 /* Every output is tried, also after one has failed; the first failure is reported. */
 int ovl_outputs_finish(struct ovl_outputs *out, const struct ovl_facts *facts,
-		       const struct ovl_model *model, const struct ovl_view_exit *how,
-		       struct ovl_err *err)
+		       const struct ovl_model *model, const struct ovl_buf *more,
+		       const struct ovl_view_exit *how, struct ovl_err *err)
 {
 	struct ovl_err later = OVL_ERR_INIT;
 	int rc = 0, now;
@@ -182,6 +186,7 @@ int ovl_outputs_finish(struct ovl_outputs *out, const struct ovl_facts *facts,
 	out->screen = NULL;
 	if (out->plain) {
 		ovl_plain_report(&out->buf, facts, model);
+		ovl_buf_puts(&out->buf, ovl_buf_str(more));
 		rc = flush(out, &out->out, err);
 	}
 	if (out->options->render_cols) {

@@ -52,10 +52,13 @@ int ovl_outputs_iperf3(struct ovl_outputs *out, const struct ovl_transfer *trans
 /** Repaint the screen, if there is one. */
 void ovl_outputs_paint(struct ovl_outputs *out, const struct ovl_facts *facts,
 		       const struct ovl_model *model, const struct ovl_page_state *state);
-/** The run is over: give the terminal back, write report, documents and the recording's end. */
+/**
+ * The run is over: give the terminal back, write report (and `more` after it), documents and the
+ * recording's end.
+ */
 int ovl_outputs_finish(struct ovl_outputs *out, const struct ovl_facts *facts,
-		       const struct ovl_model *model, const struct ovl_view_exit *how,
-		       struct ovl_err *err);
+		       const struct ovl_model *model, const struct ovl_buf *more,
+		       const struct ovl_view_exit *how, struct ovl_err *err);
 /** Release everything; the terminal is given back if it still is ours. */
 void ovl_outputs_close(struct ovl_outputs *out);
 

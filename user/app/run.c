@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bpf/abi.h"
+#include "app/judge.h"
 #include "app/outputs.h"
 #include "app/notrace.h"
 #include "app/scene.h"
@@ -142,12 +143,38 @@ static int write_iperf3(struct ovl_session *s, const struct ovl_err *failed, str
 	return ovl_outputs_iperf3(s->out, &s->tally->transfer, err);
 }
 
-/* Everything measured is written before the error, if there was one, is returned. */
-static int measure(struct ovl_session *s, const struct ovl_options *o, struct ovl_err *err)
+/*
+ * The end of a run that has facts and a model: it is judged, everything is written, and then the
+ * first error is returned, the run's own (how->code is not 0 then) first.
+ */
+static int finish(struct ovl_judge *judge, struct ovl_outputs *out, const struct ovl_facts *facts,
+		  const struct ovl_model *model, struct ovl_view_exit *how, struct ovl_err *err)
 {
 	struct ovl_err writing = OVL_ERR_INIT;
+	struct ovl_buf text = {0};
+	int rc = 0, written;
+
+	if (!how->code)
+		rc = ovl_judge_run(judge, facts, model, &text, err);
+	if (rc) {
+		how->code = err->exit;
+		how->reason = err->text;
+	}
+	written = ovl_outputs_finish(out, facts, model, &text, how, &writing);
+	ovl_buf_fini(&text);
+	if (!rc && written) {
+		*err = writing;
+		rc = written;
+	}
+	return rc;
+}
+
+static int measure(struct ovl_session *s, struct ovl_judge *judge, const struct ovl_options *o,
+		   struct ovl_err *err)
+{
 	struct ovl_view_exit how = {OVL_EXIT_OK, "done"};
-	int rc = start(s, o, err), written;
+	struct ovl_err later = OVL_ERR_INIT;
+	int rc = start(s, o, err), finished;
 
 	if (rc)
 		return rc;
@@ -157,12 +184,8 @@ static int measure(struct ovl_session *s, const struct ovl_options *o, struct ov
 		how.code = err->exit;
 		how.reason = err->text;
 	}
-	written = ovl_outputs_finish(s->out, &s->scene->facts, &s->model, &how, &writing);
-	if (!rc && written) {
-		*err = writing;
-		rc = written;
-	}
-	return rc;
+	finished = finish(judge, s->out, &s->scene->facts, &s->model, &how, rc ? &later : err);
+	return rc ? rc : finished;
 }
 
 /* `--no-trace --iface`: in a lab, a twin or towards a peer, over the interface's path alone. */
@@ -188,6 +211,7 @@ int ovl_cmd_run(const struct ovl_options *o, struct ovl_err *err)
 {
 	struct ovl_outputs out;
 	struct ovl_scene scene;
+	struct ovl_judge judge = {0};
 	struct ovl_tally tally = {0};
 	struct ovl_session s = {.scene = &scene,
 				.out = &out,
@@ -199,13 +223,15 @@ int ovl_cmd_run(const struct ovl_options *o, struct ovl_err *err)
 		return o->iface ? load_scene(o, err) : ovl_notrace_peer(o, err);
 	ovl_signals_early();
 	rc = ovl_outputs_open(o, &out, err);
+	if (!rc)
+		rc = ovl_judge_open(&judge, o, err);
 	if (!rc) {
 		rc = ovl_scene_open(o, &scene, err);
 		if (!rc && *scene.said)
 			fprintf(stderr, "ovltrace: %s\n", scene.said);
 		if (!rc)
-			rc = measure(&s, o, err);
-		if (s.load && !rc)
+			rc = measure(&s, &judge, o, err);
+		if (s.load && (!rc || err->exit == OVL_EXIT_LIMIT))
 			tell_agreement(&s);
 		if (s.load && s.tally && tally.load) {
 			struct ovl_err later = OVL_ERR_INIT;
@@ -226,57 +252,56 @@ int ovl_cmd_run(const struct ovl_options *o, struct ovl_err *err)
 		if (s.signal_fd >= 0)
 			close(s.signal_fd);
 	}
+	ovl_judge_fini(&judge);
 	ovl_outputs_close(&out);
 	return rc;
 }
 
+/* What a replay gives out: at the start, and, with --jsonl, at each interval. */
+struct replaying {
+	struct ovl_outputs *out;
+	struct ovl_model model; /* of the interval */
+};
+
+static int replay_each(void *arg, const struct ovl_recorded *r, const struct ovl_sample *sample,
+		       struct ovl_err *err)
+{
+	struct replaying *p = arg;
+
+	if (!sample)
+		return ovl_outputs_start(p->out, &r->facts, err);
+	if (p->out->reader_gone)
+		return 1;
+	if (p->out->jsonl.fd < 0 || sample->phase == OVL_PHASE_SETTLE)
+		return 0;
+	if (ovl_model_build(r->state, &r->facts, &p->model))
+		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
+	return ovl_outputs_interval(p->out, &r->facts, &p->model, err);
+}
+
 int ovl_cmd_replay(const struct ovl_options *o, struct ovl_err *err)
 {
-	struct ovl_facts facts = {0};
-	struct ovl_outputs out;
-	struct ovl_sample sample = {0};
-	struct ovl_model model = {0};
 	struct ovl_view_exit how = {OVL_EXIT_OK, "done"};
-	struct ovl_model_state *state;
-	struct ovl_replay *replay = NULL;
-	bool truncated = false;
+	struct ovl_recorded recorded = {0};
+	struct ovl_judge judge = {0};
+	struct ovl_outputs out;
+	struct replaying replaying = {.out = &out};
 	int rc;
 
 	if (o->n_args != 1)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "replay wants one recording: ovltrace replay FILE");
-	state = ovl_model_new();
-	if (!state)
-		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	ovl_signals_early();
 	rc = ovl_outputs_open(o, &out, err);
-	if (!rc) {
-		replay = ovl_replay_open(o->args[0], &facts, err);
-		rc = replay ? ovl_outputs_start(&out, &facts, err) : -EIO;
-	}
-	while (!rc && !out.reader_gone) {
-		rc = ovl_replay_next(replay, &sample, &truncated, err);
-		if (rc <= 0)
-			break;
-		rc = ovl_model_add(state, &facts, &sample);
-		if (!rc && out.jsonl.fd >= 0 && sample.phase != OVL_PHASE_SETTLE) {
-			rc = ovl_model_build(state, &facts, &model);
-			if (!rc)
-				rc = ovl_outputs_interval(&out, &facts, &model, err);
-		}
-	}
 	if (!rc)
-		rc = ovl_model_build(state, &facts, &model);
-	if (truncated)
-		fprintf(stderr, "ovltrace: %s was cut short: what is whole of it is shown\n",
-			o->args[0]);
+		rc = ovl_judge_open(&judge, o, err);
 	if (!rc)
-		rc = ovl_outputs_finish(&out, &facts, &model, &how, err);
-	ovl_replay_close(replay);
+		rc = ovl_recorded_read(&recorded, o->args[0], replay_each, &replaying, err);
+	if (!rc)
+		rc = finish(&judge, &out, &recorded.facts, &recorded.model, &how, err);
 	ovl_outputs_close(&out);
-	ovl_model_fini(&model);
-	ovl_model_free(state);
-	ovl_sample_fini(&sample);
-	ovl_facts_fini(&facts);
-	return rc;
+	ovl_judge_fini(&judge);
+	ovl_recorded_fini(&recorded);
+	ovl_model_fini(&replaying.model);
+	return rc < 0 ? rc : 0;
 }

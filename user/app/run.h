@@ -10,6 +10,8 @@
 int ovl_cmd_run(const struct ovl_options *o, struct ovl_err *err);
 /** `ovltrace replay FILE …` */
 int ovl_cmd_replay(const struct ovl_options *o, struct ovl_err *err);
+/** `ovltrace diff A B …` */
+int ovl_cmd_diff(const struct ovl_options *o, struct ovl_err *err);
 /** `ovltrace lab …` */
 int ovl_cmd_lab(const struct ovl_options *o, struct ovl_err *err);
 /** `ovltrace relay …` */
