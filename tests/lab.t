@@ -214,31 +214,7 @@ run "$OVLTRACE" lab down "$TOPO"
 is "$RC:$(left)" "0:" "and down removes that lab too"
 
 # killed at any moment
-python3 - "$OVLTRACE" "$TOPO" >"$T/killed" 2>&1 <<'END'
-import os, random, subprocess, sys, time
-tool, topo = sys.argv[1:]
-seen = {"nothing": 0, "half-made": 0, "up": 0}
-quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-begin = time.time()
-subprocess.run([tool, "lab", "up", topo], **quiet)
-whole = time.time() - begin
-subprocess.run([tool, "lab", "down", topo], **quiet)
-for i in range(12):
-    up = subprocess.Popen([tool, "lab", "up", topo], **quiet)
-    time.sleep(random.uniform(0, whole))
-    up.kill()
-    up.wait()
-    listed = subprocess.run([tool, "lab", "list"], capture_output=True, text=True).stdout
-    state = "nothing" if not listed else "half-made" if "half-made" in listed else "up"
-    seen[state] += 1
-    code = subprocess.run([tool, "lab", "down", topo], **quiet).returncode
-    left = [n for n in os.listdir("/run/netns") if n.startswith("ovl-" + topo)]
-    left += os.listdir("/run/ovltrace/lab")
-    if left or (code == 0) != (state != "nothing"):
-        print("kill", i, state, "down", code, "left", left)
-        sys.exit(1)
-print(seen)
-END
+python3 tests/lab_kill.py "$OVLTRACE" "$TOPO" 12 >"$T/killed" 2>&1
 ok $? "killed at 12 random moments, down leaves nothing" "$(cat "$T/killed")"
 sed 's/^/# /' "$T/killed"
 

@@ -300,43 +300,8 @@ wait "$STRANGER" "$OTHER" "$INSIDE" 2>/dev/null
 is "$(left)" "" "nothing is left"
 
 # killed at any moment, and then `down`
-cat >"$T/kill.py" <<'END'
-import os, random, subprocess, sys, time
-tool, topo = sys.argv[1:]
-quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-seen = {"nothing": 0, "half-made": 0, "up": 0}
-begin = time.time()
-subprocess.run([tool, "lab", "up", topo], **quiet)
-whole = time.time() - begin
-subprocess.run([tool, "lab", "down", topo], **quiet)
-mark = b"OVLTRACE_LAB=" + topo.encode() + b":"
-here = os.readlink("/proc/self/ns/mnt")
-seed = random.randrange(1 << 30)
-random.seed(seed)
-for i in range(10):
-    up = subprocess.Popen([tool, "lab", "up", topo], **quiet)
-    time.sleep(random.uniform(0, whole))
-    up.kill()
-    up.wait()
-    listed = subprocess.run([tool, "lab", "list"], capture_output=True, text=True).stdout
-    state = "nothing" if not listed else "half-made" if "half-made" in listed else "up"
-    seen[state] += 1
-    code = subprocess.run([tool, "lab", "down", topo], **quiet).returncode
-    left = os.listdir("/run/netns") + os.listdir("/run/ovltrace/lab")
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            own = open("/proc/%s/environ" % pid, "rb").read().split(b"\0")
-            if any(v.startswith(mark) for v in own) and here == os.readlink("/proc/%s/ns/mnt" % pid):
-                left.append("process " + pid)
-        except OSError:
-            pass
-    if left or (code == 0) != (state != "nothing"):
-        print("kill", i, state, "down", code, "left", left, "seed", seed)
-        sys.exit(1)
-print(seen)
-END
 for topo in flannel-udp k8s docker-bridge; do
-	python3 "$T/kill.py" "$OVLTRACE" $topo >"$T/killed" 2>&1
+	python3 tests/lab_kill.py "$OVLTRACE" $topo 10 >"$T/killed" 2>&1
 	ok $? "$topo: killed at 10 random moments, down leaves nothing" "$(cat "$T/killed")"
 	sed "s/^/# $topo: /" "$T/killed"
 done
