@@ -212,6 +212,9 @@ NATED=$(lab exec k8s node1 -- cat /proc/net/nf_conntrack 2>/dev/null |
 	awk '/dport=8472/ { split($0, p, "sport="); split(p[2], s, " "); n = split($0, q, "dport=")
 		if (n > 2 && q[3] + 0 != s[1] + 0 && s[1] + 0) print s[1], q[3] + 0 }')
 is "$NATED" "" "k8s: vxlan's own packets are not translated"
+run "$OVLTRACE" --load iperf-like --iface flannel.1 --for 1 --peer servce
+is "$RC" 2 "k8s: a misspelt end: exit 2"
+like "$ERR" "its ends are.* service" "k8s: and the ends that there are"
 run "$OVLTRACE" lab exec k8s service -- true
 is "$RC" 2 "exec in an address: usage"
 one_sentence "exec in an address"

@@ -11,6 +11,7 @@
 #include "app/peer_path.h"
 #include "app/quiet_cpus.h"
 #include "app/twin.h"
+#include "base/buf.h"
 #include "base/str.h"
 
 /* Among several interfaces of one name: the first node of a lab, if all belong to one lab. */
@@ -151,6 +152,24 @@ static const char *place_of(const struct ovl_scene *s, const char *from)
 	return end && *end->netns ? end->netns : from;
 }
 
+/* A word that is no address: perhaps an end of the lab was meant, and misspelt. */
+static int name_ends(const struct ovl_scene *s, const char *peer, int rc, struct ovl_err *err)
+{
+	struct ovl_buf names = {0};
+
+	if (rc != -EHOSTUNREACH || !s->has_lab || strpbrk(peer, ".:"))
+		return rc;
+	for (uint32_t i = 0; i < s->lab.n_ends; i++)
+		if (*s->lab.ends[i].addr)
+			ovl_buf_printf(&names, " %s", s->lab.ends[i].name);
+	ovl_err_set(err, OVL_EXIT_USAGE, rc,
+		    "--peer %.64s is no end of lab %s, and no host of that name is known here; its "
+		    "ends are%s",
+		    peer, s->lab.topology, ovl_buf_str(&names));
+	ovl_buf_fini(&names);
+	return rc;
+}
+
 static int scene_of_peer(struct ovl_scene *s, const struct ovl_options *o, struct ovl_err *err)
 {
 	struct ovl_options own = *o;
@@ -162,7 +181,7 @@ static int scene_of_peer(struct ovl_scene *s, const struct ovl_options *o, struc
 	if (!rc)
 		rc = ovl_peer_path(&own, &s->target, &s->load, &s->from_fd, s->said, err);
 	if (rc)
-		return rc;
+		return name_ends(s, o->peer, rc, err);
 	facts_of_load(s, "ovltrace");
 	snprintf(s->facts.load.where, sizeof(s->facts.load.where), "to %s over %s%s%s%s", o->peer,
 		 o->iface, o->from ? ", from " : "", o->from ? o->from : "",
