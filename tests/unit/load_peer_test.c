@@ -119,8 +119,11 @@ static void test_busy(struct peer *p)
 /* A whole good handshake of the client as bytes: cookie and parameters. */
 static size_t good_bytes(char *out, size_t size, uint32_t max_frames)
 {
-	const struct ovl_wire_params params = {
-		.conns = 1, .streams = 1, .block_bytes = 1000, .max_frames = max_frames};
+	const struct ovl_wire_params params = {.conns = 1,
+					       .streams = 1,
+					       .block_bytes = 1000,
+					       .max_frames = max_frames,
+					       .report = 1};
 	struct ovl_wire_cookie cookie = {.session = "abcdefghijklmnopqrstuvwx"};
 	struct ovl_buf buf = {0};
 	size_t n = OVL_WIRE_COOKIE_BYTES;

@@ -51,6 +51,25 @@ static void test_history(void)
 	is_int(add(&track, 1, 701), -EPROTO, "so is time");
 }
 
+static void test_switches(void)
+{
+	struct ovl_track track = {0};
+	struct ovl_wire_report report = {.ts_ns = 1000, .switches = true, .voluntary = 10};
+
+	is_int(ovl_track_add(&track, &report), 0, "a report with context switches");
+	report = (struct ovl_wire_report){
+		.ts_ns = 2000, .switches = true, .voluntary = 30, .involuntary = 8};
+	ovl_track_add(&track, &report);
+	ok(ovl_track_at(&track, 1500).switches, "between two of them they are known");
+	is_int(ovl_track_at(&track, 1500).voluntary, 20, "and interpolated");
+	is_int(ovl_track_at(&track, 1250).involuntary, 2, "both kinds");
+	report.ts_ns = 3000;
+	report.voluntary = 29;
+	is_int(ovl_track_add(&track, &report), -EPROTO, "backwards they are refused");
+	report = (struct ovl_wire_report){.ts_ns = 3000};
+	is_int(ovl_track_add(&track, &report), -EPROTO, "so is a report that suddenly has none");
+}
+
 static void test_extreme(void)
 {
 	struct ovl_track track = {0};
@@ -81,6 +100,7 @@ int main(void)
 {
 	test_interpolation();
 	test_history();
+	test_switches();
 	test_extreme();
 	test_clock();
 	return tap_done();

@@ -11,7 +11,8 @@ static const struct ovl_wire_params good = {.conns = 8,
 					    .block_bytes = 131072,
 					    .window_bytes = 65536,
 					    .max_frames = 800,
-					    .rx_trunc = 1};
+					    .rx_trunc = 1,
+					    .report = 2};
 
 static void test_cookie(void)
 {
@@ -48,6 +49,9 @@ static void test_cookie(void)
 
 static void test_params(void)
 {
+	static const char older[] =
+		"{\"parallel\":1,\"len\":4096,\"ovltrace\":{\"v\":1,\"conns\":1,"
+		"\"window_bytes\":0,\"max_frames\":0,\"rx_trunc\":0}}";
 	struct ovl_wire_params out = {0};
 	struct ovl_buf buf = {0};
 	size_t n, refused = 0;
@@ -59,6 +63,8 @@ static void test_params(void)
 	is_int(ovl_wire_length_parse(head), n, "with their length in front");
 	is_int(ovl_wire_params_parse(buf.s + 4, n, &out), 0, "and parse");
 	ok(memcmp(&out, &good, sizeof(out)) == 0, "to the same values");
+	is_int(ovl_wire_params_parse(older, strlen(older), &out), 0, "an older client's parse");
+	is_int(out.report, 1, "it understands the first version of a report");
 	ok(strstr(buf.s + 4, "\"tcp\":true") && strstr(buf.s + 4, "\"parallel\":4"),
 	   "they carry what an iperf3 server needs");
 	for (size_t i = 0; i < n; i++)
@@ -143,23 +149,40 @@ static void test_hello(void)
 	ovl_buf_fini(&buf);
 }
 
-static void test_report(void)
+static bool same_report(const struct ovl_wire_report *a, const struct ovl_wire_report *b)
 {
-	const struct ovl_wire_report in = {
-		.bytes = 0x0102030405060708, .cpu_ns = 99, .ts_ns = (uint64_t)INT64_MAX};
-	struct ovl_wire_report out = {0};
-	uint8_t raw[OVL_WIRE_REPORT_BYTES], bad[OVL_WIRE_REPORT_BYTES];
+	return a->bytes == b->bytes && a->cpu_ns == b->cpu_ns && a->ts_ns == b->ts_ns &&
+	       a->switches == b->switches && a->voluntary == b->voluntary &&
+	       a->involuntary == b->involuntary;
+}
 
-	ovl_wire_report_format(&in, raw);
-	is_int(ovl_wire_report_parse(raw, &out), 0, "a report parses");
-	ok(memcmp(&in, &out, sizeof(in)) == 0, "to the same values");
-	ok(memcmp(raw, "OVLR\0\0\0\1\1\2\3\4\5\6\7\10", 16) == 0, "big-endian, magic, version");
+static void test_report(bool switches)
+{
+	struct ovl_wire_report in = {
+		.bytes = 0x0102030405060708, .cpu_ns = 99, .ts_ns = (uint64_t)INT64_MAX};
+	struct ovl_wire_report out = {.voluntary = 1};
+	uint8_t raw[OVL_WIRE_REPORT_BYTES] = {0}, bad[OVL_WIRE_REPORT_BYTES];
+	int n = switches ? 48 : 32;
+
+	if (switches) {
+		in.switches = true;
+		in.voluntary = 7;
+		in.involuntary = 1ull << 40;
+	}
+	is_int(ovl_wire_report_format(&in, raw), n, "a report of version %d has its length",
+	       switches ? 2 : 1);
+	is_int(ovl_wire_report_length(raw), n, "which its head tells");
+	is_int(ovl_wire_report_parse(raw, &out), 0, "it parses");
+	ok(same_report(&in, &out), "to the same values");
+	ok(memcmp(raw, switches ? "OVLR\0\0\0\2" : "OVLR\0\0\0\1", 8) == 0 &&
+		   memcmp(raw + 8, "\1\2\3\4\5\6\7\10", 8) == 0,
+	   "big-endian, magic, version");
 	for (int i = 0; i < 8; i++) {
 		memcpy(bad, raw, sizeof(bad));
 		bad[i] ^= 0x40;
 		is_int(ovl_wire_report_parse(bad, &out), -EPROTO, "wrong head byte %d", i);
 	}
-	for (int i = 8; i < 32; i += 8) {
+	for (int i = 8; i < n; i += 8) {
 		memcpy(bad, raw, sizeof(bad));
 		bad[i] = 0x80;
 		is_int(ovl_wire_report_parse(bad, &out), -EPROTO, "impossible value at %d", i);
@@ -172,6 +195,7 @@ int main(void)
 	test_params();
 	test_params_hostile();
 	test_hello();
-	test_report();
+	test_report(false);
+	test_report(true);
 	return tap_done();
 }

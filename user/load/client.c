@@ -212,6 +212,7 @@ static int send_params(const struct ovl_client *client, int fd, uint64_t deadlin
 		.block_bytes = spec->block_bytes,
 		.window_bytes = spec->window_bytes,
 		.max_frames = spec->max_frames,
+		.report = OVL_WIRE_REPORT,
 		.rx_trunc = spec->rx_trunc,
 		.omit_s = spec->omit_s,
 		.reverse = spec->reverse,

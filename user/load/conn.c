@@ -60,6 +60,11 @@ void ovl_conn_tell(const struct ovl_conn_ctx *ctx, const struct ovl_conn *conn,
 	ctx->served(ctx->arg, what);
 }
 
+static uint64_t received(const struct ovl_conn *conn)
+{
+	return conn->bytes + atomic_load_explicit(&conn->job.bytes, memory_order_relaxed);
+}
+
 static void leave_session(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
 {
 	struct ovl_session *session = &ctx->session;
@@ -67,7 +72,7 @@ static void leave_session(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint6
 		.kind = "ovltrace", .streams = session->params.streams, .complete = true};
 
 	session->joined[conn->cookie.stream] = false;
-	session->bytes += conn->bytes;
+	session->bytes += received(conn);
 	if (--session->open)
 		return;
 	what.bytes = session->bytes;
@@ -91,6 +96,7 @@ void ovl_conn_close(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t no
 {
 	if (conn->fd < 0)
 		return;
+	ovl_crew_take(ctx->crew, &conn->job);
 	if (conn->state == OVL_CONN_STREAM)
 		leave_session(ctx, conn, now_ns);
 	if (conn->state == OVL_CONN_RAW)
@@ -167,6 +173,25 @@ static void bound_window(const struct ovl_session *session, struct ovl_conn *con
 		ovl_sock_rcvbuf(conn->fd, bytes > INT32_MAX ? INT32_MAX : (uint32_t)bytes);
 }
 
+/* The streams of a path are shared out alike; the first of them stay with the engine's thread. */
+static void share_out(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
+{
+	const struct ovl_session *session = &ctx->session;
+	uint32_t member = conn->cookie.stream % session->params.streams % session->members;
+
+	if (!member)
+		return;
+	conn->job.fd = conn->fd;
+	conn->job.trunc = session->params.rx_trunc;
+	conn->job.shared = ctx->bytes ? &ctx->bytes[conn->listener] : NULL;
+	epoll_ctl(ctx->epoll_fd, EPOLL_CTL_DEL, conn->fd, NULL);
+	if (ovl_crew_give(ctx->crew, member, &conn->job)) {
+		struct epoll_event ev = {.events = EPOLLIN, .data.ptr = conn};
+
+		epoll_ctl(ctx->epoll_fd, EPOLL_CTL_ADD, conn->fd, &ev);
+	}
+}
+
 /* Make the connection a member of the session that is there. */
 static int join(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
 {
@@ -181,6 +206,7 @@ static int join(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
 	session->open++;
 	conn->state = OVL_CONN_STREAM;
 	conn->deadline_ns = UINT64_MAX;
+	share_out(ctx, conn);
 	return 0;
 }
 
@@ -267,6 +293,7 @@ static int got_params(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t 
 	memset(&ctx->session, 0, sizeof(ctx->session));
 	ctx->session.params = params;
 	ctx->session.since_ns = now_ns;
+	ctx->session.members = ovl_crew_grow(ctx->crew, params.streams);
 	memcpy(ctx->session.id, conn->cookie.session, sizeof(ctx->session.id));
 	return join(ctx, conn);
 }
@@ -314,21 +341,24 @@ int ovl_conn_serve(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now
 	}
 }
 
-int ovl_conn_report(struct ovl_conn *conn, uint64_t cpu_ns, uint64_t now_ns)
+int ovl_conn_report(const struct ovl_conn_ctx *ctx, struct ovl_conn *conn,
+		    const struct ovl_thread_sum *use, uint64_t now_ns)
 {
-	const struct ovl_wire_report report = {
-		.bytes = conn->bytes, .cpu_ns = cpu_ns, .ts_ns = now_ns};
+	const struct ovl_wire_report report = {.bytes = received(conn),
+					       .cpu_ns = use->cpu_ns,
+					       .ts_ns = now_ns,
+					       .switches = ctx->session.params.report > 1,
+					       .voluntary = use->voluntary,
+					       .involuntary = use->involuntary};
 	bool fresh = !conn->tx_left;
 	ssize_t n;
 
 	/*
 	 * never tear a report: the rest of the last one goes first, the next tick brings a new one
 	 */
-	if (fresh) {
-		ovl_wire_report_format(&report, conn->tx);
-		conn->tx_left = sizeof(conn->tx);
-	}
-	n = send(conn->fd, conn->tx + sizeof(conn->tx) - conn->tx_left, conn->tx_left,
+	if (fresh)
+		conn->tx_n = conn->tx_left = ovl_wire_report_format(&report, conn->tx);
+	n = send(conn->fd, conn->tx + conn->tx_n - conn->tx_left, conn->tx_left,
 		 MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n > 0)
 		conn->tx_left -= (uint32_t)n;

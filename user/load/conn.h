@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "load/crew.h"
 #include "load/iperf3_run.h"
 #include "load/load.h"
 #include "load/sock.h"
@@ -36,7 +37,8 @@ enum ovl_conn_state {
 struct ovl_session {
 	char id[OVL_WIRE_SESSION_CHARS + 1];
 	struct ovl_wire_params params;
-	uint32_t open; /* connections; 0: no session */
+	uint32_t open;	  /* connections; 0: no session */
+	uint32_t members; /* of the crew that share them */
 	bool joined[OVL_WIRE_CONNS_MAX];
 	uint64_t since_ns, bytes; /* began; of connections that have left */
 };
@@ -50,11 +52,12 @@ struct ovl_conn {
 	struct ovl_addr from;
 	struct ovl_wire_cookie cookie;
 	char head[OVL_WIRE_COOKIE_BYTES];
-	char *text;	    /* while reading parameters or a request */
-	uint32_t want, got; /* of head or text */
-	uint64_t bytes;	    /* received or sent since admitted */
+	char *text;		 /* while reading parameters or a request */
+	uint32_t want, got;	 /* of head or text */
+	uint64_t bytes;		 /* received or sent since admitted, but what job has */
+	struct ovl_crew_job job; /* of a member of a session with several streams */
 	uint8_t tx[OVL_WIRE_REPORT_BYTES];
-	uint32_t tx_left;		  /* unsent rest of tx */
+	uint32_t tx_n, tx_left;		  /* length of tx, unsent rest of it */
 	struct ovl_iperf3_server *server; /* of a control connection */
 	uint32_t index;			  /* of a stream in its iperf3 test */
 };
@@ -67,6 +70,7 @@ struct ovl_conn_ctx {
 	bool guests;  /* serve others than ourselves */
 	bool closed;  /* some connections of this batch are */
 	int epoll_fd;
+	struct ovl_crew *crew;
 	struct ovl_buf hello;	 /* the answer that admits a connection */
 	void *block;		 /* OVL_CONN_READ_BYTES to receive into */
 	_Atomic uint64_t *bytes; /* per listener, may be NULL */
@@ -84,7 +88,8 @@ int ovl_conn_serve(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now
 /**
  * Send a report without waiting; one that finds the way blocked is left out. 0, or -errno: close.
  */
-int ovl_conn_report(struct ovl_conn *conn, uint64_t cpu_ns, uint64_t now_ns);
+int ovl_conn_report(const struct ovl_conn_ctx *ctx, struct ovl_conn *conn,
+		    const struct ovl_thread_sum *use, uint64_t now_ns);
 /** Wait for these epoll events from now on. 0 or -errno. */
 int ovl_conn_watch(const struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint32_t events);
 /** Is a test or session running? Then no other may begin. */

@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "load/sender.h"
 #include "load/sock.h"
 #include "load/stream.h"
+#include "load/thread.h"
 
 #define BLOCK_BYTES	   (128 * 1024)
 #define CONNECT_TIMEOUT_MS 5000
@@ -63,6 +63,20 @@ static int check_spec(const struct ovl_load_spec *spec, struct ovl_err *err)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "the load was given no path to use");
 	return 0;
+}
+
+/*
+ * Threads of a side: more than streams have nothing to do, more than CPUs only take turns. In this
+ * process both sides share the CPUs.
+ */
+static uint32_t threads(const struct ovl_load_spec *spec, int pinned)
+{
+	uint32_t cpus = ovl_thread_cpus(), most;
+
+	if (!spec->remote && cpus > 1)
+		cpus /= 2;
+	most = spec->threads ? spec->threads : pinned >= 0 ? 1 : cpus;
+	return most < spec->streams ? most : spec->streams;
 }
 
 /* Addresses, indices and the common session of the paths' connections. */
@@ -116,10 +130,9 @@ static int start_sender(struct ovl_load *load, struct ovl_err *err)
 	struct ovl_sender *s = &load->sender;
 	int rc;
 
-	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->wake_fd < 0)
-		return ovl_err_set(err, OVL_EXIT_FAILED, -errno,
-				   "cannot prepare the load's sender: %s", strerror(errno));
+	rc = ovl_sender_init(s, threads(&s->spec, s->spec.cpu_sender), err);
+	if (rc)
+		return rc;
 	rc = ovl_thread_make(&load->thread, ovl_sender_main, s, err);
 	if (rc)
 		return rc;
@@ -150,7 +163,6 @@ struct ovl_load *ovl_load_start(const struct ovl_load_spec *spec, struct ovl_err
 	for (int which = 0; which < OVL_LOAD_PATHS; which++)
 		ovl_far_init(&load->sender.far[which]);
 	ovl_local_init(&load->receiver);
-	load->sender.wake_fd = load->sender.epoll_fd = -1;
 	load->sender.which = OVL_LOAD_PATHS;
 	load->sender.err = OVL_ERR_INIT;
 	load->sender.spec = *spec;
@@ -161,7 +173,8 @@ struct ovl_load *ovl_load_start(const struct ovl_load_spec *spec, struct ovl_err
 		rc = prepare_clients(&load->sender, err);
 	if (!rc && !spec->remote)
 		rc = ovl_local_start(&load->receiver, &load->sender.spec, load->sender.client,
-				     !spec->port, err);
+				     !spec->port, threads(&load->sender.spec, spec->cpu_receiver),
+				     err);
 	if (!rc)
 		rc = start_sender(load, err);
 	if (!rc)
@@ -170,18 +183,10 @@ struct ovl_load *ovl_load_start(const struct ovl_load_spec *spec, struct ovl_err
 	return NULL;
 }
 
-static void wake(int fd)
-{
-	const uint64_t one = 1;
-
-	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
-}
-
 void ovl_load_select(struct ovl_load *load, enum ovl_load_which which)
 {
 	atomic_store(&load->sender.which, (int)which);
-	wake(load->sender.wake_fd);
+	ovl_sender_wake(&load->sender);
 }
 
 /* Does every live remote connection of the path have a report at or after ts_ns? Under the lock. */
@@ -198,10 +203,6 @@ static bool reports_cover(const struct ovl_sender *s, enum ovl_load_which which,
 	return true;
 }
 
-/*
- * Wait (a report's interval, three at most) until the reports enclose the instant; then
- * interpolate.
- */
 /* Reports come ten times a second whether data flows or not: a long silence is no slow path. */
 static void check_silence(struct ovl_sender *s, enum ovl_load_which which, uint64_t peer_ts_ns)
 {
@@ -222,6 +223,10 @@ static void check_silence(struct ovl_sender *s, enum ovl_load_which which, uint6
 	}
 }
 
+/*
+ * Wait (a report's interval, three at most) until the reports enclose the instant; then
+ * interpolate.
+ */
 static void read_remote(struct ovl_sender *s, enum ovl_load_which which,
 			struct ovl_load_counts *out)
 {
@@ -242,9 +247,12 @@ static void read_remote(struct ovl_sender *s, enum ovl_load_which which,
 		struct ovl_wire_report at = ovl_track_at(track, ts_ns);
 
 		out->bytes += at.bytes;
-		/* one thread serves all connections: each reports the same clock */
-		if (at.cpu_ns > out->receiver_cpu_ns)
-			out->receiver_cpu_ns = at.cpu_ns;
+		/* the same threads serve all connections: each reports the sum of them */
+		if (at.cpu_ns < out->receiver_cpu_ns)
+			continue;
+		out->receiver_cpu_ns = at.cpu_ns;
+		out->receiver_switches =
+			(struct ovl_load_switches){at.switches, at.voluntary, at.involuntary};
 	}
 	check_silence(s, which, ts_ns);
 	pthread_mutex_unlock(&s->lock);
@@ -289,14 +297,29 @@ static void take_rtt(struct ovl_sender *s, enum ovl_load_which which, struct ovl
 	s->rtt_n[which] = 0;
 }
 
-static uint64_t thread_cpu_ns(pthread_t thread)
+static void take_sum(const struct ovl_thread_sum *sum, uint64_t *cpu_ns,
+		     struct ovl_load_switches *switches)
 {
-	struct timespec ts = {0};
-	clockid_t clock;
+	*cpu_ns = sum->cpu_ns;
+	*switches = (struct ovl_load_switches){true, sum->voluntary, sum->involuntary};
+}
 
-	if (pthread_getcpuclockid(thread, &clock) || clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+/* What the threads of this process have used; those of a remote receiver are read elsewhere. */
+static void read_threads(const struct ovl_load *load, struct ovl_load_counts *out)
+{
+	const struct ovl_sender *s = &load->sender;
+	struct ovl_thread_sum sum = {0};
+
+	for (uint32_t i = 0; i < s->workers; i++)
+		ovl_thread_add(&s->worker[i].use, &sum);
+	if (s->spec.reverse)
+		take_sum(&sum, &out->receiver_cpu_ns, &out->receiver_switches);
+	else
+		take_sum(&sum, &out->sender_cpu_ns, &out->sender_switches);
+	if (s->spec.remote)
+		return;
+	sum = ovl_local_use(&load->receiver);
+	take_sum(&sum, &out->receiver_cpu_ns, &out->receiver_switches);
 }
 
 int ovl_load_read(struct ovl_load *load, enum ovl_load_which which, struct ovl_load_counts *out,
@@ -313,12 +336,7 @@ int ovl_load_read(struct ovl_load *load, enum ovl_load_which which, struct ovl_l
 	own = s->client[which].far == OVL_CLIENT_OWN;
 	if (!s->spec.remote)
 		out->bytes = ovl_local_bytes(&load->receiver, which);
-	if (s->spec.reverse)
-		out->receiver_cpu_ns = thread_cpu_ns(load->thread);
-	else
-		out->sender_cpu_ns = thread_cpu_ns(load->thread);
-	if (!s->spec.remote)
-		out->receiver_cpu_ns = thread_cpu_ns(load->receiver.thread);
+	read_threads(load, out);
 	read_sockets(s, which, out);
 	if (s->spec.reverse)
 		out->acked_bytes = out->bytes;
@@ -372,12 +390,15 @@ const struct ovl_iperf3_results *ovl_load_far_results(const struct ovl_load *loa
 
 uint32_t ovl_load_tids(const struct ovl_load *load, bool sender, pid_t *tids, uint32_t max)
 {
-	pid_t tid = sender ? load->sender.tid : load->receiver.tid;
+	const struct ovl_sender *s = &load->sender;
+	uint32_t n = 0;
 
-	if (!max || !tid)
-		return 0;
-	tids[0] = tid;
-	return 1;
+	if (!sender)
+		return ovl_local_tids(&load->receiver, tids, max);
+	for (uint32_t i = 0; i < s->workers && n < max; i++)
+		if (atomic_load(&s->worker[i].use.begun))
+			tids[n++] = s->worker[i].use.tid;
+	return n;
 }
 
 const char *ovl_load_congestion(const struct ovl_load *load)
@@ -403,7 +424,7 @@ int ovl_load_finish(struct ovl_load *load, struct ovl_err *err)
 		return 0;
 	/* bounded: the sender ends its loop at once and each of its waits has a deadline */
 	atomic_store(&s->stop, true);
-	wake(s->wake_fd);
+	ovl_sender_wake(s);
 	pthread_join(load->thread, NULL);
 	load->started = false;
 	for (int which = 0; which < OVL_LOAD_PATHS; which++)
@@ -456,10 +477,7 @@ void ovl_load_stop(struct ovl_load *load)
 	for (int which = 0; which < OVL_LOAD_PATHS; which++)
 		ovl_far_fini(&s->far[which]);
 	ovl_local_stop(&load->receiver);
-	if (s->epoll_fd >= 0)
-		close(s->epoll_fd);
-	if (s->wake_fd >= 0)
-		close(s->wake_fd);
+	ovl_sender_fini(s);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
 	free(s->stream);

@@ -63,7 +63,19 @@ struct ovl_load_spec {
 	 */
 	uint32_t max_frames;
 	int cpu_sender, cpu_receiver; /* pin the threads; -1: do not */
-	uint32_t connect_timeout_ms;  /* 0: 5000 */
+	/*
+	 * Threads of a side, at most one for each stream; 0: one for each CPU that they may use
+	 * (half of the CPUs when both sides are in this process; one when pinned)
+	 */
+	uint32_t threads;
+	uint32_t connect_timeout_ms; /* 0: 5000 */
+};
+
+/** Context switches of the threads of a side. */
+struct ovl_load_switches {
+	bool known;	    /* an older peer does not say */
+	uint64_t voluntary; /* waits */
+	uint64_t involuntary;
 };
 
 /** Cumulative since start; differences of two reads are what happened between them. */
@@ -75,6 +87,8 @@ struct ovl_load_counts {
 	uint64_t busy_us, rwnd_us, sndbuf_us; /* mean over streams */
 	uint64_t sender_cpu_ns;		      /* of the sending threads, all paths */
 	uint64_t receiver_cpu_ns; /* of the receiving threads, all paths; remote: as reported */
+	/* of the same threads, up to 100 ms old */
+	struct ovl_load_switches sender_switches, receiver_switches;
 	uint32_t cwnd_segs, mss_bytes; /* mean over streams, now */
 	uint32_t rtt_n; /* readings since the previous read of this path (oldest dropped) */
 	uint32_t rtt_us[OVL_LOAD_RTT_MAX];

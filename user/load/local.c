@@ -1,7 +1,6 @@
 #include "load/local.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -92,20 +91,6 @@ static void *listen_main(void *arg)
 	return NULL;
 }
 
-int ovl_thread_make(pthread_t *thread, void *(*run)(void *), void *arg, struct ovl_err *err)
-{
-	sigset_t old;
-	int rc;
-
-	/* signals are the program's business: its own thread takes them */
-	ovl_signals_block(&old);
-	rc = -pthread_create(thread, NULL, run, arg);
-	ovl_signals_restore(&old);
-	return rc ? ovl_err_set(err, OVL_EXIT_FAILED, rc, "cannot start a thread for the load: %s",
-				strerror(-rc))
-		  : 0;
-}
-
 static int open_listeners(struct listen_job *job, struct ovl_err *err)
 {
 	pthread_t thread;
@@ -125,11 +110,12 @@ static void *receiver_main(void *arg)
 	const struct ovl_receiver_spec spec = {
 		.listen_fd = {r->listen_fd[0], r->listen_fd[1]},
 		.stop_fd = r->stop_fd,
+		.crew = r->crew,
 		.bytes = r->bytes,
 	};
 
-	r->tid = gettid();
 	pthread_setname_np(pthread_self(), "ovl-recv");
+	ovl_crew_begin(r->crew); /* ids are asked for as soon as the load has started */
 	r->rc = ovl_cpu_pin(r->cpu, "load's receiver", &r->err);
 	sem_post(&r->begun);
 	/*
@@ -143,7 +129,8 @@ static void *receiver_main(void *arg)
 }
 
 int ovl_local_start(struct ovl_local *r, const struct ovl_load_spec *spec,
-		    struct ovl_client *clients, bool any_port, struct ovl_err *err)
+		    struct ovl_client *clients, bool any_port, uint32_t threads,
+		    struct ovl_err *err)
 {
 	struct listen_job job = {.local = r,
 				 .spec = spec,
@@ -156,7 +143,8 @@ int ovl_local_start(struct ovl_local *r, const struct ovl_load_spec *spec,
 		return rc;
 	r->cpu = spec->cpu_receiver;
 	r->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (r->stop_fd < 0)
+	r->crew = ovl_crew_new(threads);
+	if (r->stop_fd < 0 || !r->crew)
 		return ovl_err_set(err, OVL_EXIT_FAILED, -errno,
 				   "cannot prepare the load's receiver: %s", strerror(errno));
 	rc = ovl_thread_make(&r->thread, receiver_main, r, err);
@@ -185,6 +173,16 @@ uint64_t ovl_local_bytes(const struct ovl_local *r, enum ovl_load_which which)
 	return atomic_load_explicit(&r->bytes[which], memory_order_relaxed);
 }
 
+struct ovl_thread_sum ovl_local_use(const struct ovl_local *r)
+{
+	return ovl_crew_use(r->crew);
+}
+
+uint32_t ovl_local_tids(const struct ovl_local *r, pid_t *tids, uint32_t max)
+{
+	return r->crew ? ovl_crew_tids(r->crew, tids, max) : 0;
+}
+
 void ovl_local_stop(struct ovl_local *r)
 {
 	const uint64_t one = 1;
@@ -194,6 +192,7 @@ void ovl_local_stop(struct ovl_local *r)
 			;
 		pthread_join(r->thread, NULL);
 	}
+	ovl_crew_free(r->crew);
 	for (int i = 0; i < OVL_LOAD_PATHS; i++) {
 		if (r->listen_fd[i] >= 0)
 			close(r->listen_fd[i]);

@@ -1,5 +1,5 @@
 /*
- * The receiver beside the sender: the receiving engine on a thread of this process, listening in
+ * The receiver beside the sender: the receiving engine on threads of this process, listening in
  * the paths' server namespaces.
  */
 #ifndef OVL_LOAD_LOCAL_H
@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "load/client.h"
+#include "load/crew.h"
 #include "load/load.h"
 
 struct ovl_local {
@@ -24,7 +25,7 @@ struct ovl_local {
 	int listen_fd[OVL_LOAD_PATHS];
 	int stop_fd;
 	int cpu;
-	pid_t tid;
+	struct ovl_crew *crew;
 	int rc; /* of the thread's start */
 	struct ovl_err err;
 	sem_t begun;
@@ -33,16 +34,19 @@ struct ovl_local {
 void ovl_local_init(struct ovl_local *local);
 /**
  * Listen at the clients' addresses (their ports are filled in; any_port: another one if it is
- * taken) and start the thread. 0, or -errno with *err; ovl_local_stop is due in both cases.
+ * taken) and start the first of at most `threads` threads. 0, or -errno with *err; ovl_local_stop
+ * is due in both cases.
  */
 int ovl_local_start(struct ovl_local *local, const struct ovl_load_spec *spec,
-		    struct ovl_client *clients, bool any_port, struct ovl_err *err);
+		    struct ovl_client *clients, bool any_port, uint32_t threads,
+		    struct ovl_err *err);
 /** Payload received on a path up to now: exact at this instant. */
 uint64_t ovl_local_bytes(const struct ovl_local *local, enum ovl_load_which which);
-/** End and join the thread, close what is open; once, after ovl_local_init. */
+/** What its threads have used. */
+struct ovl_thread_sum ovl_local_use(const struct ovl_local *local);
+/** Their kernel thread ids. */
+uint32_t ovl_local_tids(const struct ovl_local *local, pid_t *tids, uint32_t max);
+/** End and join the threads, close what is open; once, after ovl_local_init. */
 void ovl_local_stop(struct ovl_local *local);
-
-/** Start a thread that takes no signals. 0, or -errno with *err. */
-int ovl_thread_make(pthread_t *thread, void *(*run)(void *), void *arg, struct ovl_err *err);
 
 #endif

@@ -46,10 +46,16 @@ int ovl_peer_serve(const struct ovl_peer_spec *spec, struct ovl_err *err)
 
 	if (fd < 0)
 		return fd;
+	receiver.crew = ovl_crew_new(ovl_thread_cpus());
+	if (!receiver.crew) {
+		close(fd);
+		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the receiver");
+	}
 	if (spec->ready)
 		spec->ready(spec->arg, port);
 	receiver.listen_fd[0] = fd;
 	rc = ovl_receiver_run(&receiver, err);
+	ovl_crew_free(receiver.crew);
 	close(fd);
 	return rc;
 }

@@ -23,7 +23,7 @@
 #define CONNS_MAX (OVL_WIRE_CONNS_MAX + PENDING_MAX + OVL_LOAD_PATHS * ACCEPTS_PER_EVENT)
 
 /* epoll data: a connection's address, or one of these small numbers */
-enum { TAG_STOP = 1, TAG_LISTEN };
+enum { TAG_STOP = 1, TAG_CREW, TAG_LISTEN };
 
 struct receiver {
 	const struct ovl_receiver_spec *spec;
@@ -31,6 +31,7 @@ struct receiver {
 	struct ovl_conn *conn[CONNS_MAX]; /* oldest first, closed ones removed after each batch */
 	uint32_t conns, pending;
 	bool accepting;
+	struct ovl_thread_use *use;
 	uint64_t tick_ns; /* next */
 };
 
@@ -119,6 +120,13 @@ static void accept_some(struct receiver *r, uint32_t listener, uint64_t now_ns)
 	}
 }
 
+static int report(const struct receiver *r, struct ovl_conn *conn, uint64_t now_ns)
+{
+	const struct ovl_thread_sum use = ovl_crew_use(r->ctx.crew);
+
+	return ovl_conn_report(&r->ctx, conn, &use, now_ns);
+}
+
 static void serve(struct receiver *r, struct ovl_conn *conn, uint64_t now_ns)
 {
 	bool was_pending = pending(conn);
@@ -131,7 +139,7 @@ static void serve(struct receiver *r, struct ovl_conn *conn, uint64_t now_ns)
 		r->pending--;
 		/* the first report at once: it ties the clocks together */
 		if (!rc && conn->state == OVL_CONN_STREAM && r->spec->reports)
-			rc = ovl_conn_report(conn, ovl_cpu_thread_ns(), now_ns);
+			rc = report(r, conn, now_ns);
 	}
 	if (rc)
 		drop(r, conn, now_ns);
@@ -140,7 +148,7 @@ static void serve(struct receiver *r, struct ovl_conn *conn, uint64_t now_ns)
 /* Each 100 ms: reports out, late ones dropped. */
 static void tick(struct receiver *r, uint64_t now_ns)
 {
-	uint64_t cpu_ns = ovl_cpu_thread_ns();
+	const struct ovl_thread_sum use = ovl_crew_use(r->ctx.crew);
 
 	for (uint32_t i = 0; i < r->conns; i++) {
 		struct ovl_conn *conn = r->conn[i];
@@ -149,11 +157,20 @@ static void tick(struct receiver *r, uint64_t now_ns)
 			continue;
 		if (now_ns >= conn->deadline_ns ||
 		    (conn->state == OVL_CONN_STREAM && r->spec->reports &&
-		     ovl_conn_report(conn, cpu_ns, now_ns)))
+		     ovl_conn_report(&r->ctx, conn, &use, now_ns)))
 			drop(r, conn, now_ns);
 	}
 	set_accepting(r, true);
 	r->tick_ns = now_ns + TICK_NS;
+}
+
+/* Connections in the helpers' hands have ended. */
+static void drop_over(struct receiver *r, uint64_t now_ns)
+{
+	ovl_crew_told(r->ctx.crew);
+	for (uint32_t i = 0; i < r->conns; i++)
+		if (atomic_load(&r->conn[i]->job.over))
+			drop(r, r->conn[i], now_ns);
 }
 
 /* Milliseconds to sleep: for ever when nothing is due at any tick. */
@@ -196,6 +213,10 @@ static int loop(struct receiver *r, struct ovl_err *err)
 
 			if (tag == TAG_STOP)
 				return 0;
+			if (tag == TAG_CREW) {
+				drop_over(r, now);
+				continue;
+			}
 			if (tag < TAG_LISTEN + OVL_LOAD_PATHS)
 				accept_some(r, (uint32_t)(tag - TAG_LISTEN), now);
 			else
@@ -207,6 +228,7 @@ static int loop(struct receiver *r, struct ovl_err *err)
 			tick(r, now);
 		if (r->ctx.closed)
 			sweep(r);
+		ovl_thread_note(r->use, now);
 	}
 }
 
@@ -227,6 +249,8 @@ static int init(struct receiver *r, struct ovl_err *err)
 		rc = -errno;
 	if (!rc && r->spec->stop_fd >= 0)
 		rc = add_event(r, r->spec->stop_fd, TAG_STOP);
+	if (!rc)
+		rc = add_event(r, ovl_crew_fd(r->ctx.crew), TAG_CREW);
 	for (uint32_t i = 0; !rc && i < OVL_LOAD_PATHS; i++) {
 		if (r->spec->listen_fd[i] >= 0)
 			rc = add_event(r, r->spec->listen_fd[i], TAG_LISTEN + i);
@@ -246,6 +270,8 @@ int ovl_receiver_run(const struct ovl_receiver_spec *spec, struct ovl_err *err)
 		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the receiver");
 	r->spec = spec;
 	r->ctx.epoll_fd = -1;
+	r->ctx.crew = spec->crew;
+	r->use = ovl_crew_begin(spec->crew);
 	r->accepting = true;
 	r->ctx.bytes = spec->bytes;
 	r->ctx.guests = spec->guests;

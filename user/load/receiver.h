@@ -1,7 +1,8 @@
 /*
  * The receiving engine: accepts one test at a time (a session of our own connections, an iperf3
  * client, senders without a protocol), counts what arrives and reports it back.
- * Runs on one thread with epoll, in this process beside the sender or alone as `ovltrace peer`.
+ * Runs on one thread with epoll, in this process beside the sender or alone as `ovltrace peer`; of
+ * our own sessions with several streams its crew's helpers receive their share.
  * Whatever strangers send costs them their connection and nothing else; memory is bounded.
  */
 #ifndef OVL_LOAD_RECEIVER_H
@@ -12,11 +13,13 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "load/crew.h"
 #include "load/load.h"
 
 struct ovl_receiver_spec {
 	int listen_fd[OVL_LOAD_PATHS]; /* -1: not used; closed by the caller */
 	int stop_fd;		       /* readable: end; -1: never */
+	struct ovl_crew *crew;	       /* freed by the caller, afterwards */
 	bool reports;		       /* send reports back; otherwise only count */
 	bool guests;		       /* serve others than our own sessions, too */
 	/** Payload received on the connections of each listening socket; may be NULL. */

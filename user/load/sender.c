@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,12 +12,7 @@
 #include "base/str.h"
 #include "load/mover.h"
 
-#define EVENTS_MAX   64
-#define INFO_NS	     100000000ull
-#define RTT_PER_TICK 3 /* OVL_LOAD_RTT_MAX readings last for a second */
-#define TAG_WAKE     UINT32_MAX
-#define TAG_FAR	     (UINT32_MAX - OVL_LOAD_PATHS) /* and that of each path after it */
-#define DRAIN_NS     300000000ull
+#define DRAIN_NS 300000000ull
 
 static void set_state(struct ovl_sender *s, int state)
 {
@@ -26,55 +20,6 @@ static void set_state(struct ovl_sender *s, int state)
 	s->state = state;
 	pthread_cond_broadcast(&s->changed);
 	pthread_mutex_unlock(&s->lock);
-}
-
-/* The run is broken; the first reason is kept. NULL err: none is new. */
-static void broken(struct ovl_sender *s, const struct ovl_err *err)
-{
-	pthread_mutex_lock(&s->lock);
-	if (!s->dead)
-		s->err = *err;
-	s->dead = true;
-	pthread_cond_broadcast(&s->changed);
-	pthread_mutex_unlock(&s->lock);
-}
-
-/* A connection has died: the others go on, the readers are told. */
-static void stream_died(struct ovl_sender *s, struct ovl_sender_stream *stream, int rc)
-{
-	const struct ovl_client *client = &s->client[stream->which];
-	struct ovl_err err = OVL_ERR_INIT;
-
-	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, stream->fd, NULL);
-	ovl_err_set(&err, OVL_EXIT_PEER, rc,
-		    "the load's connection to %s (%s) was lost during the run: %s; check that the "
-		    "peer still runs",
-		    client->addr.name, ovl_load_which_name(stream->which),
-		    rc == -EPROTO ? "the peer sent something that is not a report" : strerror(-rc));
-	pthread_mutex_lock(&s->lock);
-	stream->dead = true;
-	pthread_mutex_unlock(&s->lock);
-	broken(s, &err);
-}
-
-/* An iperf3 server speaks during the test: it has ended it. */
-static void far_spoke(struct ovl_sender *s, uint32_t which)
-{
-	struct ovl_err err = OVL_ERR_INIT;
-
-	if (s->far[which].dead || !ovl_far_read(&s->far[which], &s->client[which], &err))
-		return;
-	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, s->far[which].fd, NULL);
-	broken(s, &err);
-}
-
-static int watch(struct ovl_sender *s, uint32_t i, int op)
-{
-	const struct ovl_sender_stream *stream = &s->stream[i];
-	bool on = atomic_load(&s->which) == (int)stream->which && !s->spec.reverse;
-	struct epoll_event ev = {.events = EPOLLIN | (on ? EPOLLOUT : 0), .data.u32 = i};
-
-	return epoll_ctl(s->epoll_fd, op, stream->fd, &ev) ? -errno : 0;
 }
 
 static int open_stream(struct ovl_sender *s, struct ovl_client *client, uint32_t i,
@@ -117,7 +62,6 @@ static uint32_t strayed(const struct ovl_sender *s, enum ovl_load_which which)
 /* An iperf3 server has all its streams: the test may begin. */
 static int start_far(struct ovl_sender *s, enum ovl_load_which which, struct ovl_err *err)
 {
-	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = TAG_FAR + which};
 	int rc = ovl_far_start(&s->far[which], &s->client[which], err);
 	uint32_t astray = rc == -ETIMEDOUT ? strayed(s, which) : 0;
 
@@ -130,7 +74,7 @@ static int start_far(struct ovl_sender *s, enum ovl_load_which which, struct ovl
 			"Service does), which iperf3 cannot use; give the address of one of them",
 			astray, s->spec.streams, s->client[which].addr.name,
 			ovl_load_which_name(which));
-	if (!rc && epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->far[which].fd, &ev))
+	if (!rc && ovl_worker_watch_far(s, which))
 		rc = ovl_err_set(err, OVL_EXIT_FAILED, -errno,
 				 "cannot watch the load's connections: %s", strerror(errno));
 	return rc;
@@ -150,7 +94,7 @@ static int open_path(struct ovl_sender *s, enum ovl_load_which which, struct ovl
 			return stream->fd;
 		if (ovl_sock_info(stream->fd, &info) == 0)
 			stream->acked_base_bytes = info.acked_bytes;
-		if (watch(s, client->first + i, EPOLL_CTL_ADD))
+		if (ovl_worker_watch(s, client->first + i))
 			return ovl_err_set(err, OVL_EXIT_FAILED, -errno,
 					   "cannot watch the load's connections: %s",
 					   strerror(errno));
@@ -186,18 +130,10 @@ static int open_all(struct ovl_sender *s, int home_fd, struct ovl_err *err)
 
 static int start(struct ovl_sender *s, struct ovl_err *err)
 {
-	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = TAG_WAKE};
 	int home_fd = ovl_sock_netns(), rc;
 
-	s->tid = gettid();
-	pthread_setname_np(pthread_self(), "ovl-send");
+	ovl_thread_begin(&s->worker[0].use, "ovl-send");
 	rc = ovl_cpu_pin(s->spec.cpu_sender, "load's sender", err);
-	if (!rc) {
-		s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-		if (s->epoll_fd < 0 || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->wake_fd, &ev))
-			rc = ovl_err_set(err, OVL_EXIT_FAILED, -errno,
-					 "cannot prepare the load's sender: %s", strerror(errno));
-	}
 	if (!rc)
 		rc = open_all(s, home_fd, err);
 	if (home_fd >= 0)
@@ -205,142 +141,50 @@ static int start(struct ovl_sender *s, struct ovl_err *err)
 	return rc;
 }
 
-/* What the far end sends in a reverse test. */
-static int read_payload(const struct ovl_sender *s, struct ovl_sender_stream *stream)
+static void *helper_main(void *arg)
 {
-	uint64_t n = 0;
-	int rc = ovl_mover_read(stream->fd, s->block, OVL_WIRE_BLOCK_MAX, s->spec.rx_trunc, &n,
-				&stream->received_bytes);
+	struct ovl_worker *w = arg;
+	struct ovl_sender *s = w->sender;
 
-	return rc > 0 ? -ECONNRESET : rc;
+	ovl_thread_begin(&w->use, "ovl-send");
+	pthread_mutex_lock(&s->lock);
+	s->begun++;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	ovl_worker_loop(w);
+	return NULL;
 }
 
-/* What comes back on a connection without reports means nothing; its end does. */
-static int read_nothing(const struct ovl_sender_stream *stream)
+static void end_helpers(struct ovl_sender *s, uint32_t started)
 {
-	uint8_t bytes[4096];
-	uint64_t n = 0;
-	int rc = ovl_mover_read(stream->fd, bytes, sizeof(bytes), false, &n, NULL);
-
-	return rc > 0 ? -ECONNRESET : rc;
+	atomic_store(&s->stop, true);
+	ovl_sender_wake(s);
+	for (uint32_t i = 1; i <= started; i++)
+		pthread_join(s->worker[i].thread, NULL);
 }
 
-/* Take reports from the receiver; 0, or -errno: the connection is dead. */
-static int read_reports(struct ovl_sender *s, struct ovl_sender_stream *stream, uint64_t now_ns)
+/*
+ * The other workers, until all of them wait: what is selected then starts on all connections at
+ * the same time.
+ */
+static int start_helpers(struct ovl_sender *s, struct ovl_err *err)
 {
-	for (;;) {
-		struct ovl_wire_report report;
-		ssize_t n = recv(stream->fd, stream->rx + stream->rx_n,
-				 sizeof(stream->rx) - stream->rx_n, MSG_DONTWAIT);
-		int rc;
-
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-		if (n == 0)
-			return -ECONNRESET;
-		stream->rx_n += (uint32_t)n;
-		if (stream->rx_n < sizeof(stream->rx))
-			continue;
-		stream->rx_n = 0;
-		rc = ovl_wire_report_parse(stream->rx, &report);
-		pthread_mutex_lock(&s->lock);
-		if (!rc)
-			rc = ovl_track_add(&stream->track, &report);
-		if (!rc)
-			ovl_track_clock_add(&s->clock[stream->which], report.ts_ns, now_ns);
-		pthread_cond_broadcast(&s->changed);
-		pthread_mutex_unlock(&s->lock);
-		if (rc)
-			return rc;
-	}
-}
-
-/* Round-trip times of the path that carries the load; of many streams a few each time, in turn. */
-static void sample_rtt(struct ovl_sender *s, uint32_t turn)
-{
-	int which = s->spec.reverse ? OVL_LOAD_PATHS : atomic_load(&s->which);
-	uint32_t n = s->spec.streams < RTT_PER_TICK ? s->spec.streams : RTT_PER_TICK;
-
-	if (which >= OVL_LOAD_PATHS || !s->spec.path[which].used)
-		return;
-	for (uint32_t k = 0; k < n; k++) {
-		uint32_t i = s->client[which].first + (turn * n + k) % s->spec.streams;
-		struct ovl_sock_info info;
-
-		if (s->stream[i].dead || ovl_sock_info(s->stream[i].fd, &info) || !info.rtt_us)
-			continue;
-		pthread_mutex_lock(&s->lock);
-		s->rtt_us[which][s->rtt_at[which]] = info.rtt_us;
-		s->rtt_at[which] = (s->rtt_at[which] + 1) % OVL_LOAD_RTT_MAX;
-		if (s->rtt_n[which] < OVL_LOAD_RTT_MAX)
-			s->rtt_n[which]++;
-		pthread_mutex_unlock(&s->lock);
-	}
-}
-
-static void serve(struct ovl_sender *s, const struct epoll_event *ev,
-		  const struct ovl_mover_source *source, uint64_t now_ns)
-{
-	struct ovl_sender_stream *stream = &s->stream[ev->data.u32];
+	uint32_t started = 0;
 	int rc = 0;
 
-	if (stream->dead)
-		return;
-	if (ev->events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
-		if (s->spec.reverse)
-			rc = read_payload(s, stream);
-		else
-			rc = s->client[stream->which].far == OVL_CLIENT_OWN
-				     ? read_reports(s, stream, now_ns)
-				     : read_nothing(stream);
+	while (!rc && started + 1 < s->workers) {
+		struct ovl_worker *w = &s->worker[started + 1];
+
+		rc = ovl_thread_make(&w->thread, helper_main, w, err);
+		started += !rc;
 	}
-	if (!rc && ev->events & EPOLLOUT)
-		rc = ovl_mover_write(stream->fd, source, &s->which, (int)stream->which,
-				     &stream->sent_bytes);
+	pthread_mutex_lock(&s->lock);
+	while (s->begun < started)
+		pthread_cond_wait(&s->changed, &s->lock);
+	pthread_mutex_unlock(&s->lock);
 	if (rc)
-		stream_died(s, stream, rc);
-}
-
-static void drain_wake(struct ovl_sender *s)
-{
-	uint64_t n;
-
-	if (read(s->wake_fd, &n, sizeof(n)) < 0)
-		return; /* nothing there: another turn took it */
-}
-
-static void loop(struct ovl_sender *s, const struct ovl_mover_source *source)
-{
-	uint64_t now = ovl_clock_ns(), tick_ns = now + INFO_NS;
-	int armed = OVL_LOAD_PATHS;
-	uint32_t turn = 0;
-
-	while (!atomic_load(&s->stop)) {
-		struct epoll_event ev[EVENTS_MAX];
-		int ms = now >= tick_ns ? 0 : (int)((tick_ns - now) / 1000000 + 1);
-		int n = epoll_wait(s->epoll_fd, ev, EVENTS_MAX, ms);
-
-		now = ovl_clock_ns();
-		for (int i = 0; i < n; i++) {
-			if (ev[i].data.u32 == TAG_WAKE)
-				drain_wake(s);
-			else if (ev[i].data.u32 >= TAG_FAR)
-				far_spoke(s, ev[i].data.u32 - TAG_FAR);
-			else
-				serve(s, &ev[i], source, now);
-		}
-		if (armed != atomic_load(&s->which)) {
-			armed = atomic_load(&s->which);
-			for (uint32_t i = 0; i < s->streams; i++) {
-				if (!s->stream[i].dead)
-					watch(s, i, EPOLL_CTL_MOD);
-			}
-		}
-		if (now >= tick_ns) {
-			sample_rtt(s, turn++);
-			tick_ns = now + INFO_NS;
-		}
-	}
+		end_helpers(s, started);
+	return rc;
 }
 
 /* What the sender's TCP knows of a path at the end, for the server's report. */
@@ -383,7 +227,7 @@ static void read_away(void *arg)
 
 	for (uint32_t i = 0; i < s->streams; i++)
 		if (!s->stream[i].dead)
-			ovl_mover_read(s->stream[i].fd, s->block, OVL_WIRE_BLOCK_MAX,
+			ovl_mover_read(s->stream[i].fd, s->worker[0].block, OVL_WIRE_BLOCK_MAX,
 				       s->spec.rx_trunc, &n, NULL);
 }
 
@@ -403,38 +247,63 @@ static void end_far(struct ovl_sender *s)
 		}
 		if (ovl_far_end(&s->far[which], &s->client[which], &ours, &err)) {
 			s->far[which].dead = true;
-			broken(s, &err);
+			ovl_worker_broken(s, &err);
 		}
 	}
+}
+
+int ovl_sender_init(struct ovl_sender *s, uint32_t workers, struct ovl_err *err)
+{
+	int rc = 0;
+
+	s->worker = calloc(workers, sizeof(*s->worker));
+	if (!s->worker)
+		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the load");
+	for (; s->workers < workers && !rc; s->workers++)
+		rc = ovl_worker_init(&s->worker[s->workers], s, s->workers);
+	if (rc)
+		return ovl_err_set(err, OVL_EXIT_FAILED, rc, "cannot prepare the load's sender: %s",
+				   strerror(-rc));
+	return 0;
+}
+
+void ovl_sender_fini(struct ovl_sender *s)
+{
+	for (uint32_t i = 0; i < s->workers; i++)
+		ovl_worker_fini(&s->worker[i]);
+	free(s->worker);
+}
+
+void ovl_sender_wake(const struct ovl_sender *s)
+{
+	for (uint32_t i = 0; i < s->workers; i++)
+		ovl_worker_wake(&s->worker[i]);
 }
 
 void *ovl_sender_main(void *arg)
 {
 	struct ovl_sender *s = arg;
 	struct ovl_err err = OVL_ERR_INIT;
-	struct ovl_mover_source source;
 	int rc;
 
 	/* a raw receiver takes what is not zero for options */
-	rc = ovl_mover_source_open(&source, s->spec.block_bytes, s->spec.raw ? 0 : 0x5a,
+	rc = ovl_mover_source_open(&s->source, s->spec.block_bytes, s->spec.raw ? 0 : 0x5a,
 				   s->spec.tx_zerocopy);
-	s->block = s->spec.reverse && !rc ? malloc(OVL_WIRE_BLOCK_MAX) : NULL;
-	if (s->spec.reverse && !rc && !s->block)
-		rc = -ENOMEM;
 	rc = rc ? ovl_err_set(&err, OVL_EXIT_FAILED, rc, "cannot make the load's block: %s",
 			      strerror(-rc))
 		: start(s, &err);
+	if (!rc)
+		rc = start_helpers(s, &err);
 	if (rc) {
 		s->err = err; /* published by set_state's lock */
 	} else {
 		s->begun_ns = ovl_clock_ns();
 		set_state(s, OVL_SENDER_RUNNING);
-		loop(s, &source);
+		ovl_worker_loop(&s->worker[0]);
+		end_helpers(s, s->workers - 1);
 		end_far(s);
 	}
-	ovl_mover_source_close(&source);
-	free(s->block);
-	s->block = NULL;
+	ovl_mover_source_close(&s->source);
 	set_state(s, OVL_SENDER_ENDED);
 	return NULL;
 }

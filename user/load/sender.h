@@ -1,6 +1,6 @@
 /*
- * The sending side: one thread with all connections of both paths, of which those of one path are
- * written to. Reads the receiver's reports and TCP_INFO as it goes.
+ * The sending side: threads with all connections of both paths, of which those of one path are
+ * written to. The first opens them and ends the tests, the others only carry (worker.h).
  */
 #ifndef OVL_LOAD_SENDER_H
 #define OVL_LOAD_SENDER_H
@@ -15,7 +15,9 @@
 #include "load/client.h"
 #include "load/far.h"
 #include "load/load.h"
+#include "load/mover.h"
 #include "load/track.h"
+#include "load/worker.h"
 
 struct ovl_sender_stream {
 	int fd; /* stays open until the sender ends, also when dead */
@@ -37,16 +39,17 @@ struct ovl_sender {
 	struct ovl_far far[OVL_LOAD_PATHS];
 	struct ovl_sender_stream *stream; /* those of a path are neighbours */
 	uint32_t streams;
-	int wake_fd, epoll_fd;
+	struct ovl_worker *worker; /* the first is the sender's own thread */
+	uint32_t workers;
+	struct ovl_mover_source source;
 	_Atomic int which; /* the path that is written to */
 	_Atomic bool stop;
-	pid_t tid;
 	uint64_t begun_ns;
-	void *block;	     /* reverse: OVL_WIRE_BLOCK_MAX to receive into */
 	char congestion[16]; /* in use, first stream of the last path */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* state, or a report came */
+	uint32_t begun;		/* workers that have */
 	enum { OVL_SENDER_STARTING, OVL_SENDER_RUNNING, OVL_SENDER_ENDED } state;
 	struct ovl_err err; /* why it failed, or why the first connection died */
 	bool dead;	    /* a connection has died, err says which */
@@ -55,10 +58,16 @@ struct ovl_sender {
 	uint32_t rtt_n[OVL_LOAD_PATHS], rtt_at[OVL_LOAD_PATHS];
 };
 
+/** Make workers, no threads yet. 0, or -errno with *err; ovl_sender_fini in both cases. */
+int ovl_sender_init(struct ovl_sender *s, uint32_t workers, struct ovl_err *err);
+void ovl_sender_fini(struct ovl_sender *s);
+/** What is selected has changed, or stop is set. */
+void ovl_sender_wake(const struct ovl_sender *s);
 /**
- * The thread: open all connections, report RUNNING or ENDED with err, send until stop is set and
- * wake_fd written, then end the tests of iperf3 servers. arg is a struct
- * ovl_sender with spec, client, far, stream, streams and wake_fd filled in.
+ * The thread: open all connections, start the other workers, report RUNNING when all of them wait
+ * for the start, or ENDED with err; send until stop is set and ovl_sender_wake called, then end the
+ * tests of iperf3 servers. arg is a struct ovl_sender with spec, client, far, stream, streams and
+ * workers filled in.
  */
 void *ovl_sender_main(void *arg);
 

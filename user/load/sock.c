@@ -149,14 +149,6 @@ int ovl_cpu_pin(int cpu, const char *what, struct ovl_err *err)
 		cpu, strerror(-rc));
 }
 
-uint64_t ovl_cpu_thread_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 void ovl_sock_rcvbuf(int fd, uint32_t bytes)
 {
 	/* the kernel doubles the value to pay for its bookkeeping: sk_rcvbuf becomes `bytes` */

@@ -54,8 +54,6 @@ void ovl_signals_restore(const sigset_t *old);
 
 /** Pin the calling thread to a CPU; cpu < 0: do nothing. */
 int ovl_cpu_pin(int cpu, const char *what, struct ovl_err *err);
-/** CPU time of the calling thread. */
-uint64_t ovl_cpu_thread_ns(void);
 
 /**
  * A listening socket in the calling thread's namespace: fd, or -errno (-EADDRINUSE and what to do).

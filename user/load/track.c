@@ -36,8 +36,10 @@ int ovl_track_add(struct ovl_track *track, const struct ovl_wire_report *report)
 {
 	const struct ovl_wire_report *last = track->n ? &track->point[track->n - 1] : NULL;
 
-	if (last && (report->bytes < last->bytes || report->cpu_ns < last->cpu_ns ||
-		     report->ts_ns < last->ts_ns))
+	if (last &&
+	    (report->bytes < last->bytes || report->cpu_ns < last->cpu_ns ||
+	     report->ts_ns < last->ts_ns || report->switches != last->switches ||
+	     report->voluntary < last->voluntary || report->involuntary < last->involuntary))
 		return -EPROTO;
 	if (track->n == OVL_TRACK_POINTS) {
 		memmove(track->point, track->point + 1, sizeof(track->point) - sizeof(*report));
@@ -73,6 +75,9 @@ struct ovl_wire_report ovl_track_at(const struct ovl_track *track, uint64_t ts_n
 		.bytes = between(p[i - 1].bytes, p[i].bytes, part),
 		.cpu_ns = between(p[i - 1].cpu_ns, p[i].cpu_ns, part),
 		.ts_ns = ts_ns,
+		.switches = p[i].switches,
+		.voluntary = between(p[i - 1].voluntary, p[i].voluntary, part),
+		.involuntary = between(p[i - 1].involuntary, p[i].involuntary, part),
 	};
 }
 

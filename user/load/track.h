@@ -34,7 +34,7 @@ void ovl_track_clock_add(struct ovl_track_clock *clock, uint64_t ts_ns, uint64_t
 /** Our time in the receiver's clock; 0 before any report. */
 uint64_t ovl_track_clock_map(const struct ovl_track_clock *clock, uint64_t local_ns);
 
-/** Append a report. 0, or -EPROTO if a counter or the time ran backwards. */
+/** Append a report. 0, or -EPROTO if a counter or the time ran backwards, or it says less. */
 int ovl_track_add(struct ovl_track *track, const struct ovl_wire_report *report);
 /**
  * The state at ts_ns (receiver's clock): linear between the two reports around it; the first or

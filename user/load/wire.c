@@ -8,7 +8,7 @@
 
 #define PREFIX_CHARS	  (sizeof(OVL_WIRE_PREFIX) - 1)
 #define REPORT_MAGIC	  0x4f564c52u /* "OVLR" */
-#define REPORT_VERSION	  1u
+#define REPORT_1_BYTES	  32
 #define PLAIN_PREFIX	  "tracerevo" /* as long as ours */
 #define PARAMS_VERSION	  1
 #define IPERF3_TIME_MAX_S 86400
@@ -156,6 +156,7 @@ int ovl_wire_params_format(const struct ovl_wire_params *params, struct ovl_buf 
 	ovl_jsonio_add(own, "window_bytes", params->window_bytes);
 	ovl_jsonio_add(own, "max_frames", params->max_frames);
 	ovl_jsonio_add(own, "rx_trunc", params->rx_trunc);
+	ovl_jsonio_add(own, "report", params->report);
 	if (params->reverse) {
 		ask_reverse(obj, params);
 		json_object_put(own);
@@ -182,6 +183,9 @@ int ovl_wire_params_parse(const char *json, size_t n, struct ovl_wire_params *ou
 	       ovl_jsonio_u32(own, "window_bytes", 0, INT32_MAX, &out->window_bytes) &&
 	       ovl_jsonio_u32(own, "max_frames", 0, INT32_MAX, &out->max_frames) &&
 	       ovl_jsonio_u32(own, "rx_trunc", 0, 1, &out->rx_trunc);
+	out->report = 1;
+	if (good && json_object_object_get_ex(own, "report", NULL)) /* not said by older clients */
+		good = ovl_jsonio_u32(own, "report", 1, INT32_MAX, &out->report);
 	json_object_put(obj);
 	return good ? 0 : -EPROTO;
 }
@@ -212,23 +216,48 @@ int ovl_wire_hello_parse(const char *json, size_t n, struct ovl_wire_hello *out)
 	return good ? 0 : -EPROTO;
 }
 
-void ovl_wire_report_format(const struct ovl_wire_report *report,
-			    uint8_t out[OVL_WIRE_REPORT_BYTES])
+uint32_t ovl_wire_report_format(const struct ovl_wire_report *report,
+				uint8_t out[OVL_WIRE_REPORT_BYTES])
 {
 	ovl_be_put(out, REPORT_MAGIC, 4);
-	ovl_be_put(out + 4, REPORT_VERSION, 4);
+	ovl_be_put(out + 4, report->switches ? OVL_WIRE_REPORT : 1, 4);
 	ovl_be_put(out + 8, report->bytes, 8);
 	ovl_be_put(out + 16, report->cpu_ns, 8);
 	ovl_be_put(out + 24, report->ts_ns, 8);
+	if (!report->switches)
+		return REPORT_1_BYTES;
+	ovl_be_put(out + 32, report->voluntary, 8);
+	ovl_be_put(out + 40, report->involuntary, 8);
+	return OVL_WIRE_REPORT_BYTES;
 }
 
-int ovl_wire_report_parse(const uint8_t in[OVL_WIRE_REPORT_BYTES], struct ovl_wire_report *out)
+int ovl_wire_report_length(const uint8_t head[OVL_WIRE_REPORT_HEAD])
 {
-	if (ovl_be_get(in, 4) != REPORT_MAGIC || ovl_be_get(in + 4, 4) != REPORT_VERSION)
+	if (ovl_be_get(head, 4) != REPORT_MAGIC)
 		return -EPROTO;
-	out->bytes = ovl_be_get(in + 8, 8);
-	out->cpu_ns = ovl_be_get(in + 16, 8);
-	out->ts_ns = ovl_be_get(in + 24, 8);
+	switch (ovl_be_get(head + 4, 4)) {
+	case 1: return REPORT_1_BYTES;
+	case OVL_WIRE_REPORT: return OVL_WIRE_REPORT_BYTES;
+	default: return -EPROTO;
+	}
+}
+
+int ovl_wire_report_parse(const uint8_t *in, struct ovl_wire_report *out)
+{
+	int n = ovl_wire_report_length(in);
+
+	if (n < 0)
+		return n;
+	*out = (struct ovl_wire_report){.bytes = ovl_be_get(in + 8, 8),
+					.cpu_ns = ovl_be_get(in + 16, 8),
+					.ts_ns = ovl_be_get(in + 24, 8),
+					.switches = n == OVL_WIRE_REPORT_BYTES};
+	if (out->switches) {
+		out->voluntary = ovl_be_get(in + 32, 8);
+		out->involuntary = ovl_be_get(in + 40, 8);
+	}
 	/* half the range is 292 years or 9 EB: arithmetic on what passes here cannot overflow */
-	return (out->bytes | out->cpu_ns | out->ts_ns) >> 63 ? -EPROTO : 0;
+	return (out->bytes | out->cpu_ns | out->ts_ns | out->voluntary | out->involuntary) >> 63
+		       ? -EPROTO
+		       : 0;
 }

@@ -10,7 +10,7 @@
  *   u32be length, JSON parameters -------------->
  *   <----------------------------- state 64, u32be length, JSON {instance, version}
  *   bulk, plain bytes -------------------------->
- *   <----------------------------- a 32-byte report each 100 ms
+ *   <----------------------------- a report each 100 ms: 32 bytes, 48 of version 2
  *
  * Further connections of the session send a cookie that differs in the stream part only and get
  * state 64 at once. State 0xFF: busy with another session.
@@ -29,7 +29,9 @@
 #define OVL_WIRE_SESSION_CHARS 24
 #define OVL_WIRE_STREAM_CHARS  3
 #define OVL_WIRE_JSON_MAX      8192
-#define OVL_WIRE_REPORT_BYTES  32
+#define OVL_WIRE_REPORT	       2  /* version of it */
+#define OVL_WIRE_REPORT_HEAD   8  /* magic and version, which tells its length */
+#define OVL_WIRE_REPORT_BYTES  48 /* the longest */
 #define OVL_WIRE_REPORT_NS     100000000ull
 #define OVL_WIRE_CONNS_MAX     256 /* connections of one session, all paths */
 #define OVL_WIRE_BLOCK_MAX     (1024 * 1024)
@@ -54,6 +56,7 @@ struct ovl_wire_params {
 	uint32_t block_bytes;  /* one write */
 	uint32_t window_bytes; /* receive buffer wanted; 0: autotuned */
 	uint32_t max_frames;   /* bound on frames in flight over `streams`; 0: none */
+	uint32_t report;       /* the newest version of a report that is understood: 1… */
 	/* for iperf3 servers, written only: */
 	uint32_t omit_s;
 	bool reverse;	   /* nothing of ours is sent: an `ovltrace peer` sees an iperf3 client */
@@ -72,8 +75,10 @@ struct ovl_wire_hello {
 /** The receiver's word on one connection, cumulative. */
 struct ovl_wire_report {
 	uint64_t bytes;	 /* payload received on this connection after the handshake */
-	uint64_t cpu_ns; /* of the receiving thread, all connections */
+	uint64_t cpu_ns; /* of the receiving threads, all connections */
 	uint64_t ts_ns;	 /* CLOCK_MONOTONIC of the receiver */
+	bool switches;	 /* version 2: the context switches of those threads follow */
+	uint64_t voluntary, involuntary;
 };
 
 /** 24 random bytes to the session part of a cookie. */
@@ -104,9 +109,12 @@ int ovl_wire_hello_parse(const char *json, size_t n, struct ovl_wire_hello *out)
 /** The length in front of a JSON text: 2…OVL_WIRE_JSON_MAX, or 0 if it is out of range. */
 uint32_t ovl_wire_length_parse(const uint8_t head[4]);
 
-void ovl_wire_report_format(const struct ovl_wire_report *report,
-			    uint8_t out[OVL_WIRE_REPORT_BYTES]);
-/** 0, or -EPROTO: not a report of this version. */
-int ovl_wire_report_parse(const uint8_t in[OVL_WIRE_REPORT_BYTES], struct ovl_wire_report *out);
+/** A report of version 2 with switches, else of version 1; its length. */
+uint32_t ovl_wire_report_format(const struct ovl_wire_report *report,
+				uint8_t out[OVL_WIRE_REPORT_BYTES]);
+/** Length of the report that begins so; -EPROTO: of no known version. */
+int ovl_wire_report_length(const uint8_t head[OVL_WIRE_REPORT_HEAD]);
+/** A whole one. 0, or -EPROTO: not a report of a known version. */
+int ovl_wire_report_parse(const uint8_t *in, struct ovl_wire_report *out);
 
 #endif
