@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "app/address.h"
+#include "app/delta.h"
 #include "app/outfile.h"
 #include "app/signals.h"
 #include "app/tally.h"
@@ -87,11 +88,6 @@ static void wait_until(struct run *r, uint64_t ts_ns)
 	}
 }
 
-static uint64_t less(uint64_t after, uint64_t before)
-{
-	return after > before ? after - before : 0;
-}
-
 static int feed(struct run *r, struct ovl_err *err)
 {
 	if (!r->pending.load.valid || !ovl_model_add(r->state, r->facts, &r->pending))
@@ -103,26 +99,11 @@ static int feed(struct run *r, struct ovl_err *err)
 static int read_path(struct run *r, bool measured, struct ovl_err *err)
 {
 	struct ovl_load_counts now;
-	struct ovl_load_delta *d = &r->pending.load;
 	int rc = ovl_load_read(r->load, OVL_LOAD_OVERLAY, &now, err);
 
 	if (!rc && measured) {
 		rc = feed(r, err);
-		*d = (struct ovl_load_delta){
-			.valid = true,
-			.wall_ns = less(now.ts_ns, r->last.ts_ns),
-			.bytes = less(now.bytes, r->last.bytes),
-			.retransmits = less(now.retransmits, r->last.retransmits),
-			.busy_us = less(now.busy_us, r->last.busy_us),
-			.rwnd_us = less(now.rwnd_us, r->last.rwnd_us),
-			.sndbuf_us = less(now.sndbuf_us, r->last.sndbuf_us),
-			.sender_cpu_ns = less(now.sender_cpu_ns, r->last.sender_cpu_ns),
-			.receiver_cpu_ns = less(now.receiver_cpu_ns, r->last.receiver_cpu_ns),
-			.cwnd_segs = now.cwnd_segs,
-			.mss_bytes = now.mss_bytes,
-			.rtt_n = now.rtt_n < OVL_LOAD_RTT_MAX ? now.rtt_n : OVL_LOAD_RTT_MAX,
-		};
-		memcpy(d->rtt_us, now.rtt_us, sizeof(d->rtt_us));
+		ovl_delta_take(&r->last, &now, &r->pending.load);
 		r->pending.phase = OVL_PHASE_OVERLAY;
 		r->pending.start_ts_ns = r->last.ts_ns;
 		r->pending.end_ts_ns = now.ts_ns;

@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "app/delta.h"
 #include "base/clock.h"
 
 #define SECOND_NS     1000000000ull
@@ -179,31 +180,6 @@ static int publish(struct ovl_session *s, struct ovl_err *err)
 	return ovl_outputs_interval(s->out, &s->scene->facts, &s->model, err);
 }
 
-static uint64_t less(uint64_t after, uint64_t before)
-{
-	return after > before ? after - before : 0;
-}
-
-static void difference(const struct ovl_load_counts *a, const struct ovl_load_counts *b,
-		       struct ovl_load_delta *d)
-{
-	*d = (struct ovl_load_delta){
-		.valid = true,
-		.wall_ns = less(b->ts_ns, a->ts_ns),
-		.bytes = less(b->bytes, a->bytes),
-		.retransmits = less(b->retransmits, a->retransmits),
-		.busy_us = less(b->busy_us, a->busy_us),
-		.rwnd_us = less(b->rwnd_us, a->rwnd_us),
-		.sndbuf_us = less(b->sndbuf_us, a->sndbuf_us),
-		.sender_cpu_ns = less(b->sender_cpu_ns, a->sender_cpu_ns),
-		.receiver_cpu_ns = less(b->receiver_cpu_ns, a->receiver_cpu_ns),
-		.cwnd_segs = b->cwnd_segs,
-		.mss_bytes = b->mss_bytes,
-		.rtt_n = b->rtt_n < OVL_LOAD_RTT_MAX ? b->rtt_n : OVL_LOAD_RTT_MAX,
-	};
-	memcpy(d->rtt_us, b->rtt_us, sizeof(d->rtt_us));
-}
-
 /* One slice: let the path carry the load, leave its start out, measure the rest. */
 static int slice(struct ovl_session *s, enum ovl_load_which which, uint32_t pair,
 		 struct ovl_err *err)
@@ -234,7 +210,7 @@ static int slice(struct ovl_session *s, enum ovl_load_which which, uint32_t pair
 		return rc;
 	if (tally)
 		ovl_tally_read(tally, &after);
-	difference(&before, &after, &delta);
+	ovl_delta_take(&before, &after, &delta);
 	rc = take(s, phase, pair, &delta, err);
 	return rc ? rc : publish(s, err);
 }

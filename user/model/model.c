@@ -42,6 +42,16 @@ static double per_kib(uint64_t ns, uint64_t bytes)
 	return bytes ? (double)ns * 1024 / (double)bytes : NAN;
 }
 
+static struct ovl_switches build_switches(const struct ovl_switches_acc *acc, uint64_t bytes)
+{
+	const double mib = bytes && !acc->unknown ? (double)bytes / (1 << 20) : NAN;
+
+	return (struct ovl_switches){
+		.voluntary_per_mib = (double)acc->voluntary / mib,
+		.involuntary_per_mib = (double)acc->involuntary / mib,
+	};
+}
+
 static void build_path(const struct ovl_path_acc *acc, struct ovl_load_path *p)
 {
 	const struct ovl_conn_acc *c = &acc->conn;
@@ -56,6 +66,8 @@ static void build_path(const struct ovl_path_acc *acc, struct ovl_load_path *p)
 	p->sender_ns_per_kib = acc->sender_cpu_ns ? per_kib(acc->sender_cpu_ns, c->bytes) : NAN;
 	p->receiver_ns_per_kib =
 		acc->receiver_unknown ? NAN : per_kib(acc->receiver_cpu_ns, c->bytes);
+	p->sender_switches = build_switches(&acc->sender_switches, c->bytes);
+	p->receiver_switches = build_switches(&acc->receiver_switches, c->bytes);
 	p->busy_ratio = p->valid ? fmin(1, (double)c->busy_us / wall_us) : NAN;
 	p->rwnd_ratio = p->valid ? fmin(1, (double)c->rwnd_us / wall_us) : NAN;
 	p->sndbuf_ratio = p->valid ? fmin(1, (double)c->sndbuf_us / wall_us) : NAN;

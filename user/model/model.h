@@ -84,13 +84,20 @@ struct ovl_quantiles {
 	uint64_t p50_ns, p90_ns, p99_ns, max_ns;
 };
 
+/** Context switches of the load's threads on one side, per MiB of payload; NAN: unknown. */
+struct ovl_switches {
+	double voluntary_per_mib;   /* waits */
+	double involuntary_per_mib; /* another took the CPU */
+};
+
 struct ovl_load_path {
 	bool valid;
 	double goodput_bps;
 	uint64_t bytes, wall_ns, retransmits;
 	struct ovl_quantiles rtt;
 	double sender_ns_per_kib, receiver_ns_per_kib; /* CPU of the load's threads; NAN: unknown */
-	double busy_ratio, rwnd_ratio, sndbuf_ratio;   /* of wall time, from TCP_INFO */
+	struct ovl_switches sender_switches, receiver_switches;
+	double busy_ratio, rwnd_ratio, sndbuf_ratio; /* of wall time, from TCP_INFO */
 	uint32_t cwnd_segs, mss_bytes;
 };
 

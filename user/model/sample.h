@@ -95,7 +95,10 @@ struct ovl_load_delta {
 	uint64_t retransmits;			 /* segments, TCP_INFO tcpi_total_retrans */
 	uint64_t busy_us, rwnd_us, sndbuf_us;	 /* sender's TCP_INFO, mean over streams */
 	uint64_t sender_cpu_ns, receiver_cpu_ns; /* of the load's threads; receiver 0: unknown */
-	uint32_t rtt_n;				 /* valid entries below */
+	/* context switches of the same threads, if they are known (getrusage: ru_nvcsw, ru_nivcsw) */
+	bool sender_switches, receiver_switches;
+	uint64_t sender_voluntary, sender_involuntary, receiver_voluntary, receiver_involuntary;
+	uint32_t rtt_n;	     /* valid entries below */
 	uint32_t rtt_us[32]; /* TCP_INFO tcpi_rtt readings, one each 100 ms and stream */
 	uint32_t cwnd_segs;  /* last reading, mean over streams */
 	uint32_t mss_bytes;  /* last reading of tcpi_snd_mss */

@@ -272,6 +272,17 @@ static bool load_sane(const struct ovl_load_delta *d)
 	       d->rtt_n <= sizeof(d->rtt_us) / sizeof(*d->rtt_us);
 }
 
+static void add_switches(struct ovl_switches_acc *acc, bool known, uint64_t voluntary,
+			 uint64_t involuntary)
+{
+	if (!known || voluntary >= OVL_COUNT_MAX || involuntary >= OVL_COUNT_MAX) {
+		acc->unknown = true;
+		return;
+	}
+	acc->voluntary += voluntary;
+	acc->involuntary += involuntary;
+}
+
 static void add_load(const struct adding *a)
 {
 	const struct ovl_load_delta *d = &a->sample->load;
@@ -292,6 +303,10 @@ static void add_load(const struct adding *a)
 	path->receiver_cpu_ns += d->receiver_cpu_ns;
 	if (!d->receiver_cpu_ns && d->bytes)
 		path->receiver_unknown = true;
+	add_switches(&path->sender_switches, d->sender_switches, d->sender_voluntary,
+		     d->sender_involuntary);
+	add_switches(&path->receiver_switches, d->receiver_switches, d->receiver_voluntary,
+		     d->receiver_involuntary);
 	path->cwnd_segs = d->cwnd_segs;
 	path->mss_bytes = d->mss_bytes;
 	for (uint32_t i = 0; i < d->rtt_n; i++)

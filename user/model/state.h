@@ -45,10 +45,17 @@ struct ovl_slice {
 	uint64_t wake[OVL_STAGE_COUNT]; /* see struct ovl_lane_acc */
 };
 
+/** Context switches of one side. */
+struct ovl_switches_acc {
+	uint64_t voluntary, involuntary;
+	bool unknown; /* of some slice */
+};
+
 struct ovl_path_acc {
 	struct ovl_conn_acc conn;
 	uint64_t sender_cpu_ns, receiver_cpu_ns;
 	bool receiver_unknown;
+	struct ovl_switches_acc sender_switches, receiver_switches;
 	uint32_t cwnd_segs, mss_bytes;
 	struct ovl_stats_hist rtt_us;
 };

@@ -19,9 +19,22 @@ static void put_rtt(ovl_json o, const struct ovl_quantiles *q)
 	ovl_json_u64(rtt, "max", q->max_ns);
 }
 
+static void put_switches(ovl_json o, const char *key, const struct ovl_switches *switches)
+{
+	ovl_json s;
+
+	if (isnan(switches->voluntary_per_mib)) {
+		ovl_json_null(o, key);
+		return;
+	}
+	s = ovl_json_object(o, key);
+	ovl_json_number(s, "voluntary", switches->voluntary_per_mib);
+	ovl_json_number(s, "involuntary", switches->involuntary_per_mib);
+}
+
 static void put_load_path(ovl_json o, const char *key, const struct ovl_load_path *path)
 {
-	ovl_json p, cost, limited;
+	ovl_json p, cost, switches, limited;
 
 	if (!path->valid) {
 		ovl_json_null(o, key);
@@ -37,6 +50,9 @@ static void put_load_path(ovl_json o, const char *key, const struct ovl_load_pat
 	cost = ovl_json_object(p, "cpu_ns_per_kib");
 	ovl_json_number(cost, "sender", path->sender_ns_per_kib);
 	ovl_json_number(cost, "receiver", path->receiver_ns_per_kib);
+	switches = ovl_json_object(p, "ctx_switches_per_mib");
+	put_switches(switches, "sender", &path->sender_switches);
+	put_switches(switches, "receiver", &path->receiver_switches);
 	limited = ovl_json_object(p, "limited");
 	ovl_json_number(limited, "busy_ratio", path->busy_ratio);
 	ovl_json_number(limited, "rwnd_ratio", path->rwnd_ratio);
