@@ -37,3 +37,26 @@ void ovl_delta_take(const struct ovl_load_counts *before, const struct ovl_load_
 	};
 	memcpy(d->rtt_us, after->rtt_us, sizeof(d->rtt_us));
 }
+
+void ovl_delta_add(struct ovl_load_delta *sum, const struct ovl_load_delta *delta)
+{
+	const struct ovl_load_delta before = *sum;
+
+	*sum = *delta;
+	sum->wall_ns += before.wall_ns;
+	sum->bytes += before.bytes;
+	sum->retransmits += before.retransmits;
+	sum->busy_us += before.busy_us;
+	sum->rwnd_us += before.rwnd_us;
+	sum->sndbuf_us += before.sndbuf_us;
+	sum->sender_cpu_ns += before.sender_cpu_ns;
+	sum->receiver_cpu_ns += before.receiver_cpu_ns;
+	sum->sender_voluntary += before.sender_voluntary;
+	sum->sender_involuntary += before.sender_involuntary;
+	sum->receiver_voluntary += before.receiver_voluntary;
+	sum->receiver_involuntary += before.receiver_involuntary;
+	if (!before.valid)
+		return;
+	sum->sender_switches &= before.sender_switches;
+	sum->receiver_switches &= before.receiver_switches;
+}

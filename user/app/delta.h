@@ -8,5 +8,7 @@
 /** The difference of two readings of one path; of the state (windows, round trips) the later. */
 void ovl_delta_take(const struct ovl_load_counts *before, const struct ovl_load_counts *after,
 		    struct ovl_load_delta *delta);
+/** Add a later one to a sum, which is all zeros at first; state is that of the later. */
+void ovl_delta_add(struct ovl_load_delta *sum, const struct ovl_load_delta *delta);
 
 #endif

@@ -184,6 +184,8 @@ static void take_far(struct run *r)
 	const struct ovl_transfer *tr = &r->tally.transfer;
 	struct ovl_load_delta *d = &r->pending.load;
 
+	ovl_str_copy(r->facts->load.disagreement, sizeof(r->facts->load.disagreement),
+		     tr->disagreement);
 	if (!tr->reverse)
 		return;
 	ovl_str_copy(r->facts->load.congestion, sizeof(r->facts->load.congestion),

@@ -12,6 +12,7 @@
 #include "app/scene.h"
 #include "app/signals.h"
 #include "app/session.h"
+#include "base/str.h"
 
 #define CALIBRATE_NS 200000000
 #define SAMPLE_HZ    997 /* off any round rate that timers run at */
@@ -74,22 +75,25 @@ static void name_peer(struct ovl_session *s)
  */
 static void tell_agreement(const struct ovl_session *s)
 {
-	struct ovl_err err = OVL_ERR_INIT;
-
-	if (ovl_load_finish(s->load, &err))
-		fprintf(stderr, "ovltrace: counts could not be compared: %s\n", err.text);
+	if (s->finish_rc)
+		fprintf(stderr, "ovltrace: counts could not be compared: %s\n", s->finish_err.text);
 	for (int which = 0; which < OVL_LOAD_PATHS; which++) {
+		const char *name = which == OVL_LOAD_OVERLAY ? "overlay" : "underlay";
 		struct ovl_load_agreement a;
+		char sentence[OVL_TEXT_MAX];
 
 		if (!s->scene->load.path[which].used ||
 		    !ovl_load_agreement(s->load, (enum ovl_load_which)which, &a))
+			continue;
+		if (ovl_load_disagree(&a, sentence, sizeof(sentence)))
+			fprintf(stderr, "ovltrace: %s: %s\n", name, sentence);
+		if (strcmp(ovl_load_peer_kind(s->load, (enum ovl_load_which)which), "iperf3") != 0)
 			continue;
 		fprintf(stderr,
 			"ovltrace: the iperf3 server at the end of the %s received %llu bytes in "
 			"all, "
 			"%.2f %% of those acknowledged, and used %.1f %% of a CPU\n",
-			which == OVL_LOAD_OVERLAY ? "overlay" : "underlay",
-			(unsigned long long)a.received_bytes,
+			name, (unsigned long long)a.received_bytes,
 			a.acked_bytes ? 100 * (double)a.received_bytes / (double)a.acked_bytes : 0,
 			100 * a.receiver_cpu_ratio);
 	}
@@ -143,6 +147,20 @@ static int write_iperf3(struct ovl_session *s, const struct ovl_err *failed, str
 	return ovl_outputs_iperf3(s->out, &s->tally->transfer, err);
 }
 
+/* End the load, and note in what is written whether its two ends agree. */
+static void finish_load(struct ovl_session *s)
+{
+	struct ovl_load_agreement both;
+	char *text = s->scene->facts.load.disagreement;
+
+	s->finish_rc = ovl_load_finish(s->load, &s->finish_err);
+	if (!ovl_load_agreement(s->load, OVL_LOAD_OVERLAY, &both) ||
+	    !ovl_load_disagree(&both, text, sizeof(s->scene->facts.load.disagreement)))
+		return;
+	if (!*s->model.load.disturbed)
+		ovl_str_copy(s->model.load.disturbed, sizeof(s->model.load.disturbed), text);
+}
+
 /*
  * The end of a run that has facts and a model: it is judged, everything is written, and then the
  * first error is returned, the run's own (how->code is not 0 then) first.
@@ -179,6 +197,8 @@ static int measure(struct ovl_session *s, struct ovl_judge *judge, const struct 
 	if (rc)
 		return rc;
 	rc = ovl_session_run(s, err);
+	if (s->load && !rc)
+		finish_load(s);
 	how.reason = s->reason;
 	if (rc) {
 		how.code = err->exit;
@@ -216,6 +236,7 @@ int ovl_cmd_run(const struct ovl_options *o, struct ovl_err *err)
 	struct ovl_session s = {.scene = &scene,
 				.out = &out,
 				.tally = o->json_iperf3.on ? &tally : NULL,
+				.finish_err = OVL_ERR_INIT,
 				.signal_fd = -1};
 	int rc;
 

@@ -34,7 +34,9 @@ void ovl_plan_make(const struct ovl_options *o, bool underlay, bool until_quit,
 struct ovl_session {
 	struct ovl_scene *scene;
 	struct ovl_collect *collect;
-	struct ovl_load *load;	 /* NULL: none of ours */
+	struct ovl_load *load; /* NULL: none of ours */
+	int finish_rc;	       /* of ovl_load_finish */
+	struct ovl_err finish_err;
 	struct ovl_tally *tally; /* NULL: nobody wants iperf3's document */
 	struct ovl_outputs *out;
 	struct ovl_plan plan;

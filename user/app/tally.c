@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "app/delta.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/version.h"
@@ -142,9 +143,13 @@ static uint64_t less(uint64_t after, uint64_t before)
 void ovl_tally_read(struct ovl_tally *t, const struct ovl_load_counts *at)
 {
 	const bool reverse = t->transfer.reverse, first = !t->wall_ns;
-	uint64_t tx_ns = less(at->sender_cpu_ns, t->last.sender_cpu_ns);
-	uint64_t rx_ns = less(at->receiver_cpu_ns, t->last.receiver_cpu_ns);
+	struct ovl_load_delta d;
+	uint64_t tx_ns, rx_ns;
 
+	ovl_delta_take(&t->last, at, &d);
+	ovl_delta_add(&t->sum, &d);
+	tx_ns = d.sender_cpu_ns;
+	rx_ns = d.receiver_cpu_ns;
 	for (uint32_t i = 0; i < t->edges.n; i++) {
 		struct ovl_tally_edge *edge = &t->edges.v[i];
 		struct ovl_load_stream now;
@@ -157,7 +162,7 @@ void ovl_tally_read(struct ovl_tally *t, const struct ovl_load_counts *at)
 	}
 	if (t->far_counts)
 		lengthen(&t->transfer.far_bytes, first, t->last.bytes, at->bytes);
-	t->wall_ns += less(at->ts_ns, t->last.ts_ns);
+	t->wall_ns += d.wall_ns;
 	t->host_cpu_ns += reverse ? rx_ns : tx_ns;
 	t->remote_cpu_ns += reverse ? tx_ns : rx_ns;
 	t->last = *at;
@@ -231,6 +236,47 @@ static void take_results(struct ovl_tally *t, const struct ovl_iperf3_results *t
 	}
 }
 
+static struct ovl_transfer_side side(uint64_t bytes, uint64_t cpu_ns, bool switches,
+				     uint64_t voluntary, uint64_t involuntary)
+{
+	const double kib = bytes ? (double)bytes / 1024 : NAN;
+
+	return (struct ovl_transfer_side){
+		.cpu_ns_per_kib = cpu_ns ? (double)cpu_ns / kib : NAN,
+		.voluntary_per_mib = switches ? (double)voluntary * 1024 / kib : NAN,
+		.involuntary_per_mib = switches ? (double)involuntary * 1024 / kib : NAN,
+	};
+}
+
+/* What the payload has cost, and what TCP waited for. */
+static void take_costs(struct ovl_tally *t)
+{
+	const struct ovl_load_delta *d = &t->sum;
+	struct ovl_transfer *tr = &t->transfer;
+	struct ovl_transfer_side *far = tr->reverse ? &tr->sender : &tr->receiver;
+
+	tr->sender = side(d->bytes, d->sender_cpu_ns, d->sender_switches, d->sender_voluntary,
+			  d->sender_involuntary);
+	tr->receiver = side(d->bytes, d->receiver_cpu_ns, d->receiver_switches,
+			    d->receiver_voluntary, d->receiver_involuntary);
+	if (isnan(far->cpu_ns_per_kib) && d->bytes) /* said only in the end */
+		far->cpu_ns_per_kib =
+			tr->remote_cpu / 100 * (double)d->wall_ns * 1024 / (double)d->bytes;
+	if (!d->wall_ns || tr->reverse)
+		return;
+	tr->rwnd_ratio = fmin(1, (double)d->rwnd_us * 1e3 / (double)d->wall_ns);
+	tr->sndbuf_ratio = fmin(1, (double)d->sndbuf_us * 1e3 / (double)d->wall_ns);
+}
+
+static void take_agreement(struct ovl_tally *t)
+{
+	struct ovl_load_agreement both;
+
+	if (ovl_load_agreement(t->load, OVL_LOAD_OVERLAY, &both))
+		ovl_load_disagree(&both, t->transfer.disagreement,
+				  sizeof(t->transfer.disagreement));
+}
+
 void ovl_tally_finish(struct ovl_tally *t, bool whole, bool alone)
 {
 	const struct ovl_iperf3_results *theirs = ovl_load_far_results(t->load, OVL_LOAD_OVERLAY);
@@ -257,4 +303,6 @@ void ovl_tally_finish(struct ovl_tally *t, bool whole, bool alone)
 		tr->streams.v[0].far_bytes = tr->far_bytes;
 	if (theirs)
 		take_results(t, theirs, whole);
+	take_costs(t);
+	take_agreement(t);
 }

@@ -12,6 +12,7 @@
 #include "app/options.h"
 #include "base/vec.h"
 #include "load/load.h"
+#include "model/sample.h"
 #include "view/transfer.h"
 
 /** One connection at the last edge. */
@@ -28,6 +29,7 @@ struct ovl_tally {
 	double elapsed_s;	     /* before it */
 	struct ovl_load_counts last; /* of the last reading */
 	uint64_t wall_ns, host_cpu_ns, remote_cpu_ns;
+	struct ovl_load_delta sum;   /* of the measured time */
 	uint64_t user_us, system_us; /* of this process, when the measured time began */
 };
 

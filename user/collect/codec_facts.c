@@ -50,6 +50,7 @@ static const struct ovl_codec_field load_fields[] = {
 	OVL_F(struct ovl_load_facts, cpu_receiver, INDEX),
 	OVL_F(struct ovl_load_facts, has_underlay, BOOL),
 	OVL_F(struct ovl_load_facts, where, STR),
+	OVL_F(struct ovl_load_facts, disagreement, STR),
 };
 static const struct ovl_codec_table load_table =
 	OVL_CODEC_TABLE(struct ovl_load_facts, "the load", load_fields);

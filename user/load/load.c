@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "load/agree.h"
 #include "load/local.h"
 #include "load/sender.h"
 #include "load/sock.h"
@@ -415,7 +416,8 @@ const char *ovl_load_peer_kind(const struct ovl_load *load, enum ovl_load_which 
 	return kinds[load->sender.client[which].far];
 }
 
-int ovl_load_finish(struct ovl_load *load, struct ovl_err *err)
+/* End the sender. 0, or -EPIPE: an iperf3 server did not answer. */
+static int end_sender(struct ovl_load *load, struct ovl_err *err)
 {
 	struct ovl_sender *s = &load->sender;
 	int rc = 0;
@@ -435,6 +437,15 @@ int ovl_load_finish(struct ovl_load *load, struct ovl_err *err)
 	return rc;
 }
 
+int ovl_load_finish(struct ovl_load *load, struct ovl_err *err)
+{
+	if (load->started) {
+		ovl_load_select(load, OVL_LOAD_PATHS);
+		ovl_agree_settle(&load->sender, &load->receiver);
+	}
+	return end_sender(load, err);
+}
+
 bool ovl_load_agreement(const struct ovl_load *load, enum ovl_load_which which,
 			struct ovl_load_agreement *out)
 {
@@ -443,8 +454,10 @@ bool ovl_load_agreement(const struct ovl_load *load, enum ovl_load_which which,
 	uint64_t own_bytes = 0, far_bytes = 0;
 
 	*out = (struct ovl_load_agreement){0};
+	if (!theirs && load->sender.agreed_valid[which])
+		*out = load->sender.agreed[which];
 	if (!theirs)
-		return false;
+		return load->sender.agreed_valid[which];
 	for (uint32_t i = 0; i < far->proto.ours.n; i++)
 		own_bytes += far->proto.ours.stream[i].bytes;
 	for (uint32_t i = 0; i < theirs->n; i++)
@@ -471,7 +484,7 @@ void ovl_load_stop(struct ovl_load *load)
 	if (!load)
 		return;
 	s = &load->sender;
-	ovl_load_finish(load, NULL);
+	end_sender(load, NULL);
 	for (uint32_t i = 0; s->stream && i < s->streams; i++)
 		end_stream(s, &s->stream[i]);
 	for (int which = 0; which < OVL_LOAD_PATHS; which++)

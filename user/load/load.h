@@ -10,6 +10,7 @@
 #define OVL_LOAD_LOAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -160,14 +161,19 @@ const struct ovl_iperf3_results *ovl_load_far_results(const struct ovl_load *loa
 struct ovl_load_agreement {
 	uint64_t acked_bytes;	   /* the sender's TCP, since start or ovl_load_mark */
 	uint64_t received_bytes;   /* the receiver's count */
-	double receiver_cpu_ratio; /* of one CPU, over the whole test */
+	double receiver_cpu_ratio; /* of one CPU, over the whole test; NAN: not said */
 };
+/** Do the two differ by more than 1 %? Then one sentence says so. Pure. */
+bool ovl_load_disagree(const struct ovl_load_agreement *both, char *out, size_t size);
 /**
- * End the load: nothing is sent any more, iperf3 servers are asked for their results (up to two
- * seconds each). No reading after it. 0, or -errno with *err: an iperf3 server did not answer.
+ * End the load: nothing is sent any more, what is on its way is waited for (up to half a second),
+ * iperf3 servers are asked for their results (up to two seconds each). No reading after it. 0, or -errno with *err: an iperf3 server did not answer.
  */
 int ovl_load_finish(struct ovl_load *load, struct ovl_err *err);
-/** After ovl_load_finish: the results of a path; false if its far end gave none. */
+/**
+ * After ovl_load_finish: the results of a path; false if its far end gave none, or if not all that
+ * was sent had arrived within half a second.
+ */
 bool ovl_load_agreement(const struct ovl_load *load, enum ovl_load_which which,
 			struct ovl_load_agreement *out);
 /** Congestion control in use on the first overlay stream, as the kernel names it. */

@@ -54,6 +54,8 @@ struct ovl_sender {
 	struct ovl_err err; /* why it failed, or why the first connection died */
 	bool dead;	    /* a connection has died, err says which */
 	struct ovl_track_clock clock[OVL_LOAD_PATHS];
+	struct ovl_load_agreement agreed[OVL_LOAD_PATHS]; /* agree.h */
+	bool agreed_valid[OVL_LOAD_PATHS];
 	uint32_t rtt_us[OVL_LOAD_PATHS][OVL_LOAD_RTT_MAX]; /* ring */
 	uint32_t rtt_n[OVL_LOAD_PATHS], rtt_at[OVL_LOAD_PATHS];
 };

@@ -309,6 +309,7 @@ int ovl_sock_info(int fd, struct ovl_sock_info *out)
 		.cwnd_segs = ti.tcpi_snd_cwnd,
 		.mss_bytes = ti.tcpi_snd_mss,
 		.unacked_segs = ti.tcpi_unacked,
+		.unsent_bytes = ti.tcpi_notsent_bytes,
 	};
 	return 0;
 }

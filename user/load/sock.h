@@ -27,6 +27,7 @@ struct ovl_sock_info {
 	uint64_t retransmits;		      /* tcpi_total_retrans, segments */
 	uint32_t rtt_us, cwnd_segs, mss_bytes;
 	uint32_t unacked_segs; /* in flight */
+	uint32_t unsent_bytes; /* tcpi_notsent_bytes */
 };
 
 /**

@@ -62,6 +62,8 @@ struct ovl_load_facts {
 	bool has_underlay;	      /* slices of the underlay are measured */
 	/* one sentence, e.g. "twin of flannel.1 (CPU only: no NIC, no wire)" */
 	char where[OVL_TEXT_MAX];
+	char disagreement
+		[OVL_TEXT_MAX]; /* of sender and receiver in the end; "": none, or unknown */
 };
 
 /** One instrument that is absent, and what that costs. */

@@ -88,6 +88,7 @@ static void build_load(const struct ovl_model_state *state, const struct ovl_fac
 	build_path(&state->path[OVL_PHASE_UNDERLAY], &l->underlay);
 	build_path(&state->path[OVL_PHASE_OVERLAY], &l->overlay);
 	l->pairs = state->pairs;
+	ovl_text_set(l->disturbed, "%s", facts->load.disagreement);
 	if (backlog)
 		ovl_text_set(
 			l->disturbed,

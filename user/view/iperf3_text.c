@@ -155,6 +155,41 @@ static void put_total(struct ovl_buf *out, const struct ovl_transfer *t,
 	ovl_buf_printf(out, "%18s%s\n", "", "receiver");
 }
 
+/* A number, "-" if it is not known. */
+static const char *known(char *out, double v, int decimals)
+{
+	return isnan(v) ? "-" : ovl_units_fixed(out, v, decimals);
+}
+
+static void put_side(struct ovl_buf *out, const char *name, const struct ovl_transfer_side *side)
+{
+	char cpu[OVL_UNITS_MAX], waits[OVL_UNITS_MAX], preempted[OVL_UNITS_MAX];
+
+	ovl_buf_printf(out,
+		       "%-8s  CPU %s ns/KiB, context switches per MiB: %s voluntary, %s "
+		       "involuntary\n",
+		       name, known(cpu, side->cpu_ns_per_kib, 1),
+		       known(waits, side->voluntary_per_mib, 2),
+		       known(preempted, side->involuntary_per_mib, 2));
+}
+
+/* What iperf3 does not tell: what a byte has cost at both ends, and what TCP waited for. */
+static void put_costs(struct ovl_buf *out, const struct ovl_transfer *t)
+{
+	char mss[OVL_UNITS_MAX], rwnd[OVL_UNITS_MAX], sndbuf[OVL_UNITS_MAX];
+
+	put_side(out, "sender", &t->sender);
+	put_side(out, "receiver", &t->receiver);
+	ovl_buf_printf(out,
+		       "TCP       %s, MSS %s; limited by the receiver's window %s %%, by the send "
+		       "buffer %s %% of the time\n",
+		       *t->sender_congestion ? t->sender_congestion : "-",
+		       known(mss, t->mss_bytes, 0), known(rwnd, 100 * t->rwnd_ratio, 1),
+		       known(sndbuf, 100 * t->sndbuf_ratio, 1));
+	if (*t->disagreement)
+		ovl_buf_printf(out, "%s\n", t->disagreement);
+}
+
 void ovl_iperf3_text_end(struct ovl_buf *out, const struct ovl_transfer *t)
 {
 	if (isnan(t->sum.start_s)) {
@@ -166,4 +201,5 @@ void ovl_iperf3_text_end(struct ovl_buf *out, const struct ovl_transfer *t)
 		put_total(out, t, s);
 	if (t->streams.n > 1)
 		put_total(out, t, NULL);
+	put_costs(out, t);
 }

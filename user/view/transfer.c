@@ -25,6 +25,10 @@ void ovl_transfer_init(struct ovl_transfer *t)
 		.remote_cpu = NAN,
 		.remote_user_cpu = NAN,
 		.remote_system_cpu = NAN,
+		.sender = {NAN, NAN, NAN},
+		.receiver = {NAN, NAN, NAN},
+		.rwnd_ratio = NAN,
+		.sndbuf_ratio = NAN,
 	};
 }
 

@@ -37,6 +37,12 @@ struct ovl_transfer_stream {
 	uint32_t rtt_n;
 };
 
+/** What one side's threads have used. */
+struct ovl_transfer_side {
+	double cpu_ns_per_kib;
+	double voluntary_per_mib, involuntary_per_mib; /* context switches */
+};
+
 struct ovl_transfer {
 	/* known at the start */
 	char version[32], system_info[256], host[64], cookie[40];
@@ -57,7 +63,10 @@ struct ovl_transfer {
 	double host_cpu, host_user_cpu, host_system_cpu; /* percent of one CPU */
 	double remote_cpu, remote_user_cpu, remote_system_cpu;
 	char sender_congestion[16], receiver_congestion[16]; /* "" : not known */
-	const char *error; /* the sentence of what ended it early, NULL: nothing */
+	struct ovl_transfer_side sender, receiver;
+	double rwnd_ratio, sndbuf_ratio; /* of the time, mean over connections, TCP_INFO */
+	char disagreement[320];		 /* sentence; "": both ends counted the same, or unknown */
+	const char *error;		 /* the sentence of what ended it early, NULL: nothing */
 };
 
 /** Everything unknown. Release with ovl_transfer_fini. */
