@@ -263,6 +263,32 @@ static void put_tcp_path(struct ovl_buf *b, const char *name, const struct ovl_l
 		       ovl_units_text(c, path->sndbuf_ratio, share, true));
 }
 
+/* A number in its column, "-" if it is not known. */
+static void put_plain(struct ovl_buf *b, int width, double v, int decimals)
+{
+	char s[OVL_UNITS_MAX];
+
+	ovl_buf_printf(b, "%*s", width, isnan(v) ? "-" : ovl_units_fixed(s, v, decimals));
+}
+
+static double switches(const struct ovl_switches *s)
+{
+	return s->voluntary_per_mib + s->involuntary_per_mib;
+}
+
+/* What a byte of the load has cost its two ends. */
+static void put_cost_path(struct ovl_buf *b, const char *name, const struct ovl_load_path *path)
+{
+	if (!path->valid)
+		return;
+	ovl_buf_printf(b, "  %-9s", name);
+	put_plain(b, 20, path->sender_ns_per_kib, 1);
+	put_plain(b, 10, path->receiver_ns_per_kib, 1);
+	put_plain(b, 23, switches(&path->sender_switches), 2);
+	put_plain(b, 10, switches(&path->receiver_switches), 2);
+	ovl_buf_puts(b, "\n");
+}
+
 static void put_tcp(struct ovl_buf *b, const struct ovl_model *m)
 {
 	ovl_buf_puts(b, "\nTCP  retransmits of all flows on the path ");
@@ -274,6 +300,10 @@ static void put_tcp(struct ovl_buf *b, const struct ovl_model *m)
 		       "RTT p50", "RTT p99", "cwnd", "rwnd", "sndbuf");
 	put_tcp_path(b, "overlay", &m->load.overlay);
 	put_tcp_path(b, "underlay", &m->load.underlay);
+	ovl_buf_printf(b, "  %-9s%20s%10s%23s%10s\n", "load", "CPU ns/KiB: sender", "receiver",
+		       "switches/MiB: sender", "receiver");
+	put_cost_path(b, "overlay", &m->load.overlay);
+	put_cost_path(b, "underlay", &m->load.underlay);
 }
 
 /** Counters that point to trouble when they move; the JSON document has all. */
