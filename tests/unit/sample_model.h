@@ -218,6 +218,8 @@ static inline void sample_load_path(struct ovl_load_path *path, double bps, uint
 		.retransmits = 22,
 		.rtt = {true, p50_ns, p50_ns * 3 / 2, p50_ns * 2, p50_ns * 9},
 		.sender_ns_per_kib = 1204.5,
+		.sender_switches = {0.21, 0.07},
+		.receiver_switches = {NAN, NAN},
 		.receiver_ns_per_kib = NAN,
 		.busy_ratio = 0.99,
 		.rwnd_ratio = 0.021,

@@ -102,6 +102,12 @@ static void test_text_two(void)
 	t->streams.v[0].far_bytes = 5.14 * GB;
 	t->streams.v[1].far_bytes = 5.16 * GB;
 	t->far_bytes = 10.3 * GB;
+	t->sender = (struct ovl_transfer_side){177.56, 0.25, 1.07};
+	t->receiver.cpu_ns_per_kib = 129.5;
+	t->rwnd_ratio = 0.03;
+	t->sndbuf_ratio = 0;
+	strcpy(t->sender_congestion, "cubic");
+	strcpy(t->disagreement, "sender and receiver disagree by 3.1 %");
 	ovl_iperf3_text_end(&b, t);
 	is_str(ovl_buf_str(&b),
 	       "Connecting to host 127.0.0.1, port 5301\n"
@@ -125,7 +131,14 @@ static void test_text_two(void)
 	       "[  7]   0.00-2.00   sec  5.17 GBytes  22.2 Gbits/sec    2             sender\n"
 	       "[  7]   0.00-2.00   sec  5.16 GBytes  22.2 Gbits/sec                  receiver\n"
 	       "[SUM]   0.00-2.00   sec  10.3 GBytes  44.3 Gbits/sec    2             sender\n"
-	       "[SUM]   0.00-2.00   sec  10.3 GBytes  44.2 Gbits/sec                  receiver\n",
+	       "[SUM]   0.00-2.00   sec  10.3 GBytes  44.2 Gbits/sec                  receiver\n"
+	       "sender    CPU 177.6 ns/KiB, context switches per MiB: 0.25 voluntary, 1.07 "
+	       "involuntary\n"
+	       "receiver  CPU 129.5 ns/KiB, context switches per MiB: - voluntary, - "
+	       "involuntary\n"
+	       "TCP       cubic, MSS 32768; limited by the receiver's window 3.0 %, by the send "
+	       "buffer 0.0 % of the time\n"
+	       "sender and receiver disagree by 3.1 %\n",
 	       "two streams, one omitted interval: iperf3's lines");
 	ovl_buf_fini(&b);
 	release(t);
@@ -153,7 +166,11 @@ static void test_text_receiving(void)
 	       "- - - - - - - - - - - - - - - - - - - - - - - - -\n"
 	       "[ ID] Interval           Transfer     Bitrate         Retr\n"
 	       "[  5]   1.00-2.00   sec  3.14 GBytes  27.0 Gbits/sec    5             sender\n"
-	       "[  5]   1.00-2.00   sec  3.13 GBytes  26.9 Gbits/sec                  receiver\n",
+	       "[  5]   1.00-2.00   sec  3.13 GBytes  26.9 Gbits/sec                  receiver\n"
+	       "sender    CPU - ns/KiB, context switches per MiB: - voluntary, - involuntary\n"
+	       "receiver  CPU - ns/KiB, context switches per MiB: - voluntary, - involuntary\n"
+	       "TCP       -, MSS 32768; limited by the receiver's window - %, by the send buffer "
+	       "- % of the time\n",
 	       "reverse: no Retr, Cwnd and RTT while receiving");
 	ovl_buf_fini(&b);
 	release(t);

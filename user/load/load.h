@@ -167,7 +167,8 @@ struct ovl_load_agreement {
 bool ovl_load_disagree(const struct ovl_load_agreement *both, char *out, size_t size);
 /**
  * End the load: nothing is sent any more, what is on its way is waited for (up to half a second),
- * iperf3 servers are asked for their results (up to two seconds each). No reading after it. 0, or -errno with *err: an iperf3 server did not answer.
+ * iperf3 servers are asked for their results (up to two seconds each). No reading after it. 0, or
+ * -errno with *err: an iperf3 server did not answer.
  */
 int ovl_load_finish(struct ovl_load *load, struct ovl_err *err);
 /**

@@ -95,7 +95,7 @@ struct ovl_load_delta {
 	uint64_t retransmits;			 /* segments, TCP_INFO tcpi_total_retrans */
 	uint64_t busy_us, rwnd_us, sndbuf_us;	 /* sender's TCP_INFO, mean over streams */
 	uint64_t sender_cpu_ns, receiver_cpu_ns; /* of the load's threads; receiver 0: unknown */
-	/* context switches of the same threads, if they are known (getrusage: ru_nvcsw, ru_nivcsw) */
+	/* context switches of the same threads, if known (getrusage: ru_nvcsw, ru_nivcsw) */
 	bool sender_switches, receiver_switches;
 	uint64_t sender_voluntary, sender_involuntary, receiver_voluntary, receiver_involuntary;
 	uint32_t rtt_n;	     /* valid entries below */
