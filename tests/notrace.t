@@ -148,6 +148,8 @@ is "$(json "$doc" '"%s %s %s" % (d["load"]["kind"], d["load"]["peer_kind"], d["l
 is "$(json "$doc" 'd["load"]["overlay"]["goodput_bps"] > 1e8 and
 	d["load"]["overlay"]["rtt_ns"]["p50"] > 0 and d["load"]["overlay"]["cpu_ns_per_kib"]["receiver"] > 0')" \
 	True "goodput, round trips and CPU of both ends"
+is "$(json "$doc" '[d["load"]["overlay"]["ctx_switches_per_mib"][side]["voluntary"] >= 0
+	for side in ("sender", "receiver")]')" "[True, True]" "context switches of both ends"
 is "$(json "$doc" '[k for k in ("iface", "traffic", "waterfall", "cpu", "paths", "copies", "segmentation",
 	"latency", "drops", "counters", "flows", "findings") if d[k] is not None]')" "[]" \
 	"what was not measured is null"
@@ -155,6 +157,7 @@ is "$(json "$doc" '"%s %s" % (d["verdict"]["limit"], d["exit"]["reason"])')" "un
 load iperf2 "$sink" -t 1 --json
 is "$(json "$T/out" '"%s %s" % (d["load"]["peer_kind"], d["load"]["overlay"]["cpu_ns_per_kib"]["receiver"])')" \
 	"sink None" "a raw receiver: its CPU is not known"
+is "$(json "$T/out" 'd["load"]["overlay"]["ctx_switches_per_mib"]["receiver"]')" None "nor its context switches"
 load iperf2 "$sink" -t 1
 like "$OUT" "sec     -            -                            receiver" "nor what it got: a dash"
 

@@ -26,7 +26,7 @@ struct ovl_worker {
 /** Files and memory of the worker with this index. 0 or -errno; ovl_worker_fini in both cases. */
 int ovl_worker_init(struct ovl_worker *w, struct ovl_sender *sender, uint32_t index);
 void ovl_worker_fini(struct ovl_worker *w);
-/** Which worker a connection is of. */
+/** Which worker a connection is of; its path's first one has been opened. */
 struct ovl_worker *ovl_worker_of(struct ovl_sender *s, uint32_t stream);
 /** A connection stands: watch it. 0 or -errno. */
 int ovl_worker_watch(struct ovl_sender *s, uint32_t stream);
