@@ -24,11 +24,14 @@ refused 2 "seconds out of range" "--for '0'" --iface lo --for 0
 refused 2 "negative seconds" "--for '-1'" --iface lo --for=-1
 refused 2 "not a number" "--for 'nan'" --iface lo --for nan
 refused 2 "streams out of range" "1 to 128" --iface lo --load iperf-like -P 129
-refused 2 "bad load" "none, iperf-like or iperf2" --iface lo --load netcat
+refused 2 "bad load" "none, iperf-like, iperf3 or iperf2" --iface lo --load netcat
 refused 2 "iperf2 without peer" "needs --peer" --iface lo --load iperf2
 refused 2 "bad bitrate" "8K to 1000G" --iface lo --load iperf-like --bitrate 1001G
 refused 2 "no bitrate" "8K to 1000G" --iface lo --load iperf-like -b fast
-refused 2 "reverse to a peer" "run ovltrace on that host" --iface lo --load iperf-like --peer x -R
+refused 2 "iperf3 without peer" "needs --peer" --iface lo --load iperf3
+refused 2 "zerocopy in reverse" "the far end sends" --no-trace --load iperf-like --peer 127.0.0.1 -R --tx zerocopy
+refused 2 "bad network" "--allow '10.0.0.0/33': no network" peer --allow 10.0.0.0/8,10.0.0.0/33
+refused 2 "no network" "--allow 'here': no network" peer --allow here
 refused 2 "reverse without load" "needs --load" --iface lo -R
 refused 2 "bad tx" "copy or zerocopy" --iface lo --load iperf-like --tx fast
 refused 2 "bad rx" "copy or trunc" --iface lo --load iperf-like --rx none

@@ -66,8 +66,32 @@ gone "$STARTED"
 look 'round(d["load"]["overlay"]["goodput_bps"] / 1e6)' --peer 198.51.100.2 -b 100M
 [ "$RC" = 0 ] && [ "${SAID:-0}" -gt 90 ] && [ "$SAID" -lt 105 ]
 ok $? "-b 100M: $SAID Mbit/s" "$ERR"
+look '"%s %s" % (d["load"]["kind"], d["load"]["peer_kind"])' --load iperf3 --peer 198.51.100.2
+is "$RC $SAID" "0 iperf3 iperf3" "--load iperf3: its protocol alone"
+# FROM_FAR: who sent, what arrived, and what only the sender's side would know
+FROM_FAR='"%s %s %s %s" % (d["load"]["peer_kind"], d["load"]["overlay"]["goodput_bps"] > 1e7,
+	d["load"]["overlay"]["cpu_ns_per_kib"]["sender"], d["load"]["overlay"]["cpu_ns_per_kib"]["receiver"] > 0)'
+look "$FROM_FAR" --peer 198.51.100.2 -R
+is "$RC $SAID" "0 iperf3 True None True" "-R from an iperf3 server: counted here, its CPU unknown"
+like "$ERR" "sends all the time.*sent [0-9]{6,} bytes in all, (9[0-9]|100)\.[0-9]+ % of those received" \
+	"that there are no turns is said, and what it counted"
 run "$OVLTRACE" --iface over0 --netns "$ns-a" --load iperf-like --peer 198.51.100.2 --rx trunc
 like "$RC $ERR" "^6 .*no .ovltrace peer." "--rx trunc is not promised for an iperf3 server"
+gone "$server"
+
+far 5201 "$OVLTRACE" peer
+server=$STARTED
+look "$FROM_FAR" --peer 198.51.100.2 -R -P 2
+is "$RC $SAID" "0 ovltrace True None True" "-R from an ovltrace peer"
+is "$(json "$T/json" '"%s %s %s" % (d["waterfall"]["basis"], d["load"]["underlay"]["goodput_bps"] > 1e7,
+	d["load"]["cpus"]["sender"])')" "measured True None" "which takes turns: the underlay is measured"
+is "$(json "$T/json" '[d["load"]["overlay"][k] for k in ("retransmits", "rtt_ns", "cwnd_segs")]')" \
+	"[None, None, None]" "what only its TCP knows is unknown"
+like "$(json "$T/json" 'd["verdict"]["limit"]')" "^receiver_|^unknown" "this side receives"
+like "$(json "$T/json" 'd["load"]["where"]')" "^from 198.51.100.2 over over0, its underlay in turns; sent by" \
+	"it is said who sends"
+look '"%s %s" % (d["load"]["kind"], d["load"]["peer_kind"])' --load iperf3 --peer 198.51.100.2
+is "$RC $SAID" "0 iperf3 iperf3" "asked plainly it answers as an iperf3 server"
 gone "$server"
 
 far 5001 iperf -s

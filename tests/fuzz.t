@@ -9,7 +9,7 @@ echo 'int LLVMFuzzerTestOneInput(const char *s, long n) { return s == (char *)n;
 clang "${fuzzer[@]}" -o "$T/try" "$T/try.c" 2> /dev/null || skip_all "clang has no libFuzzer here"
 
 run clang -std=gnu11 -D_GNU_SOURCE -O1 -g "${fuzzer[@]}" -Iuser -o "$T/load" tests/fuzz/load.c \
-	user/load/{iperf3_wire,iperf3_server,iperf3_client,jsonio,sniff,wire}.c \
+	user/load/{iperf3_wire,iperf3_server,iperf3_client,jsonio,sniff,track,wire}.c \
 	user/base/{buf,str}.c -ljson-c
 ok "$RC" "the load's parsers are built for libFuzzer" "$ERR"
 
@@ -29,7 +29,7 @@ ok $? "which reach into the parsers (${covered:-no} edges)"
 # the check itself: a parser that reads one byte too many is found
 sed 's/i < n && i < text; i++/i <= n \&\& i < text; i++/' user/load/sniff.c > "$T/sniff.c"
 clang -std=gnu11 -D_GNU_SOURCE -O1 -g "${fuzzer[@]}" -Iuser -o "$T/broken" tests/fuzz/load.c \
-	user/load/{iperf3_wire,iperf3_server,iperf3_client,jsonio,wire}.c "$T/sniff.c" \
+	user/load/{iperf3_wire,iperf3_server,iperf3_client,jsonio,track,wire}.c "$T/sniff.c" \
 	user/base/{buf,str}.c -ljson-c
 run "$T/broken" -seed=1 -max_len=512 -runs=30000 -artifact_prefix="$T/" "$T/corpus"
 like "$RC $ERR" "^[1-9].*heap-buffer-overflow" "one byte read too many is found"

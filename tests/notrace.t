@@ -1,6 +1,6 @@
 #!/bin/bash
 # `--no-trace`: the load alone, without rights, in iperf3's words: its text, its JSON, its numbers.
-# timeout: 180
+# timeout: 240
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 need iperf3 iperf python3 setpriv
@@ -94,6 +94,23 @@ is "$(json "$D/j" 'len(d["intervals"])')" 4 "an interval each half second"
 near "one second with a smaller segment and a window" "$ours" -t 1 -M 1000 -w 256K -l 16K
 is "$(json "$D/j" 'd["start"]["tcp_mss_default"] <= 1000 and d["start"]["sock_bufsize"]')" 262144 \
 	"both are in the document"
+
+# --load iperf3: its text letter for letter but for the numbers
+# shape: numbers and units away, and blanks that only numbers make
+shape() { sed -E 's/[0-9]+(\.[0-9]+)?/N/g; s/[KMGT]?(Bytes|bits)/\1/g; s/  +/ /g; s/ +$//'; }
+for args in "-t 1" "-t 1 -R -P 2 -O 1"; do
+	# shellcheck disable=SC2086
+	for at in "$theirs" "$ours"; do
+		iperf3 -f m -c 127.0.0.1 -p "$at" $args > "$T/real"
+		load iperf3 "$at" $args
+		is "$(shape <<< "$OUT")" "$(shape < "$T/real")" "--load iperf3 $args, port $at: text as iperf3's"
+	done
+done
+load iperf3 "$ours" -t 1 --json="$D/own" --json-iperf3="$D/j"
+is "$RC $(json "$D/own" '"%s %s" % (d["load"]["kind"], d["load"]["peer_kind"])')" "0 iperf3 iperf3" \
+	"an ovltrace peer is an iperf3 server then"
+like "$(json "$D/j" "$ENDS")" "^0\." "and both ends agree"
+is "$(json "$D/j" 'd["start"]["cookie"].startswith("ovltrace")')" False "the cookie is as any iperf3's"
 
 # iperf3's own view of the same test
 near "to an iperf3 server once more" "$theirs" -t 1
@@ -207,7 +224,6 @@ usage "no part in it" --no-trace --load iperf-like --peer x --baseline y
 usage "belong to an --iface" --no-trace --load iperf-like --peer x --from y
 usage "can be asked to send" --no-trace --load iperf2 --peer x -R
 usage "needs --load" --json-iperf3
-usage "needs --no-trace" --load iperf-like --iface lo --peer x -R
 usage "cannot share stdout" --no-trace --load iperf-like --peer x --json --json-iperf3
 touch "$D/same"
 usage "are the same file" --no-trace --load iperf-like --peer 127.0.0.1 --json="$D/same" --json-iperf3="$D/same"

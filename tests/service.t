@@ -54,23 +54,40 @@ pair() {
 	done
 }
 
-# through SERVICE STREAMS REGEX NAME
+# through SERVICE STREAMS REGEX NAME [HOW]
 through() {
-	run timeout 20 ip netns exec "$ns-a" "$load" "198.51.100.$1" 5201 "$2" 300
-	like "$RC $OUT$ERR" "$3" "$4, $1 endpoints, $2 streams"
+	run timeout 20 ip netns exec "$ns-a" "$load" "198.51.100.$1" 5201 "$2" 300 "${5-}"
+	like "$RC $OUT$ERR" "$3" "$4, $1 endpoints, $2 streams${5:+, $5}"
+}
+# strictly STREAMS: `--load iperf3` works with one endpoint, and with two says why it does not
+strictly() {
+	run timeout 20 ip netns exec "$ns-a" "$OVLTRACE" --no-trace --load iperf3 --peer 198.51.100.1 \
+		-t 0.5 -P "$1"
+	like "$RC $OUT" "^0 .*receiver.*iperf Done" "--load iperf3, one endpoint, $1 streams"
+	SECONDS=0
+	run timeout 20 ip netns exec "$ns-a" "$OVLTRACE" --no-trace --load iperf3 --peer 198.51.100.2 \
+		-t 0.5 -P "$1"
+	like "$RC $ERR" "^6 .*reached another iperf3 server.*sessionAffinity: ClientIP, or a headless" \
+		"two endpoints, $1 streams: what to do instead is said"
+	one_sentence "two endpoints, $1 streams"
+	ok $((SECONDS > 8)) "well before a deadline"
 }
 
 pair "$OVLTRACE" peer --port
 for streams in 1 4 32; do
 	through 1 $streams "^0 ovltrace acked [1-9]" "ovltrace peer"
 	through 2 $streams "^0 ovltrace acked [1-9]" "ovltrace peer"
+	through 2 $streams "^0 ovltrace .* counted [1-9]" "ovltrace peer" reverse
 done
+strictly 1
+strictly 4
 pair iperf3 -s -p
 for streams in 1 4; do
 	through 1 $streams "^0 iperf3 acked [1-9]" "iperf3 server"
 	SECONDS=0
 	through 2 $streams "^6 .*reached another iperf3 server.*Kubernetes Service" "iperf3 servers"
-	ok $((SECONDS > 8)) "is said within its deadline"
+	ok $((SECONDS > 8)) "is said well before a deadline"
+	strictly $streams
 done
 # what users see without us
 run timeout 4 ip netns exec "$ns-a" iperf3 -c 198.51.100.2 -t 1

@@ -154,7 +154,22 @@ lab down veth >/dev/null
 
 # Services, as kube-proxy makes them
 lab up k8s --nodes 3 --pods 1 >/dev/null
+# to_end SPEC END ARGS…: a load of ours from pod1 to an end of the lab
+to_end() {
+	local spec=$1 end=$2
+	shift 2
+	run timeout 30 "$OVLTRACE" --no-trace --load "$spec" --iface flannel.1 --netns ovl-k8s-node1 --from pod1 \
+		--peer "$end" -t 0.5 "$@"
+}
+for streams in 1 4; do
+	to_end iperf-like services -P $streams
+	like "$RC $OUT" "^0 .*receiver" "k8s: $streams streams of ours to a service with several endpoints"
+done
 for end in pod2 pod3; do serve k8s $end; done
+to_end iperf3 pod2
+like "$RC $OUT" "^0 .*iperf Done" "k8s: --load iperf3 to an end is to the server there"
+to_end iperf3 services -P 32
+like "$RC $ERR" "^6 .*reached another iperf3 server" "k8s: iperf3 through several endpoints is explained"
 for from in pod1 node1; do
 	BITS=$(goodput k8s $from 10.96.0.10 1)
 	[ "${BITS:-0}" -gt 10000000 ]

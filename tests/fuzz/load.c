@@ -11,6 +11,7 @@
 #include "load/iperf3_server.h"
 #include "load/jsonio.h"
 #include "load/sniff.h"
+#include "load/track.h"
 #include "load/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -91,9 +92,34 @@ static void own(const uint8_t *text, size_t n)
 	struct ovl_wire_hello hello;
 	struct ovl_wire_cookie cookie;
 
+	if (n >= 4)
+		ovl_wire_length_parse(text);
 	ovl_wire_params_parse((const char *)text, n, &params);
 	ovl_wire_hello_parse((const char *)text, n, &hello);
 	ovl_wire_cookie_parse((const char *)text, n, &cookie);
+}
+
+/*
+ * Reports as the sender takes them: one after the other, as long as they make sense. The input is
+ * their three numbers; what is before those is in every report, and wrong in the odd input.
+ */
+static void reports(const uint8_t *text, size_t n)
+{
+	enum { NUMBERS = 24 };
+	struct ovl_track_clock clock = {0};
+	struct ovl_track track = {0};
+	struct ovl_wire_report report = {0};
+	uint8_t bytes[OVL_WIRE_REPORT_BYTES];
+
+	ovl_wire_report_format(&report, bytes);
+	bytes[n % 8] ^= n % 7 == 6;
+	for (size_t at = 0; at + NUMBERS <= n; at += NUMBERS) {
+		memcpy(bytes + sizeof(bytes) - NUMBERS, text + at, NUMBERS);
+		if (ovl_wire_report_parse(bytes, &report) || ovl_track_add(&track, &report))
+			return;
+		ovl_track_clock_add(&clock, report.ts_ns, at * 1000);
+		ovl_track_at(&track, ovl_track_clock_map(&clock, at * 1000));
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -113,6 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	case 'r': results(text, text_n, true); break;
 	case 'c': results(text, text_n, false); break;
 	case 'o': own(text, text_n); break;
+	case 'w': reports(text, text_n); break;
 	case 'h':
 		if (text_n >= 5 && ovl_sniff((const char *)text, 5) == OVL_GUEST_HTTP)
 			ovl_http_answer((const char *)text, text_n, &b);

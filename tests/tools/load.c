@@ -1,5 +1,5 @@
 /*
- * The load without a profiler, for tests: load HOST PORT STREAMS MS [raw] [RATE]
+ * The load without a profiler, for tests: load HOST PORT STREAMS MS [raw|plain|reverse] [RATE]
  * Prints who answered, what the sender's TCP saw acknowledged, and what the far end says it got.
  */
 #include <stdio.h>
@@ -33,6 +33,8 @@ int main(int argc, char **argv)
 	spec.port = (uint16_t)atoi(argv[2]);
 	spec.streams = (uint32_t)atoi(argv[3]);
 	spec.raw = argc > 5 && !strcmp(argv[5], "raw");
+	spec.reverse = argc > 5 && !strcmp(argv[5], "reverse");
+	spec.plain = argc > 5 && !strcmp(argv[5], "plain");
 	spec.rate_bps = argc > 6 ? strtoull(argv[6], NULL, 10) : 0;
 	load = ovl_load_start(&spec, &err);
 	if (!load)

@@ -11,7 +11,9 @@ static void test_params(void)
 					       .streams = 2,
 					       .block_bytes = 4096,
 					       .omit_s = 3,
+					       .time_s = 7,
 					       .reverse = true,
+					       .plain = true,
 					       .rate_bps = 5000000,
 					       .mss_bytes = 1000,
 					       .congestion = "cubic"};
@@ -22,11 +24,12 @@ static void test_params(void)
 	enum ovl_iperf3_error error = 0;
 	struct ovl_buf b = {0};
 
-	is_int(ovl_wire_params_format(&params, &b), 0, "parameters of a reverse test");
+	is_int(ovl_wire_params_format(&params, &b), 0, "parameters of a plain reverse test");
 	ok(!strstr(b.s + 4, "ovltrace"), "nothing of ours is in them");
 	is_int(ovl_iperf3_params_parse(b.s + 4, b.n - 4, &got, &error), 0, "iperf3 takes them");
-	ok(got.reverse && got.omit_s == 3 && got.streams == 2 && got.rate_bps == 5000000 &&
-		   got.mss_bytes == 1000 && !strcmp(got.congestion, "cubic"),
+	ok(got.reverse && got.omit_s == 3 && got.time_s == 7 && got.streams == 2 &&
+		   got.rate_bps == 5000000 && got.mss_bytes == 1000 &&
+		   !strcmp(got.congestion, "cubic"),
 	   "and reads what was meant");
 	ovl_buf_fini(&b);
 	ovl_wire_cookie_plain(&cookie, text);
@@ -46,7 +49,7 @@ static void test_reverse(struct peer *p, uint32_t streams)
 	struct ovl_load *load;
 	uint64_t marked = 0, seen = 0;
 
-	spec.reverse = true;
+	spec.reverse = spec.plain = true;
 	load = ovl_load_start(&spec, &err);
 	ok(load != NULL, "%u streams in reverse (%s)", streams, err.text);
 	if (!load)
@@ -81,6 +84,100 @@ static void test_reverse(struct peer *p, uint32_t streams)
 	ovl_load_stop(load);
 }
 
+static uint64_t received(struct ovl_load *load, enum ovl_load_which which)
+{
+	struct ovl_load_counts counts = {0};
+
+	ovl_load_read(load, which, &counts, NULL);
+	return counts.bytes;
+}
+
+/* Until what a path has received moves, or (moves false) stands still for 100 ms. */
+static bool settles(struct ovl_load *load, enum ovl_load_which which, bool moves)
+{
+	const uint64_t end = ovl_clock_ns() + PATIENCE_MS * 1000000ull;
+	uint64_t before;
+	bool moved;
+
+	do {
+		before = received(load, which);
+		sleep_ms(100);
+		moved = received(load, which) > before;
+	} while (moved != moves && ovl_clock_ns() < end);
+	return moved == moves;
+}
+
+/* Our own peer in reverse: it sends where it is told to. */
+static void test_turns(struct peer *p, uint32_t streams)
+{
+	struct ovl_load_spec spec = remote_spec(p->port, streams, true);
+	struct ovl_err err = OVL_ERR_INIT;
+	struct ovl_load_counts counts;
+	struct ovl_load *load;
+	const int served = p->served;
+	pid_t tid;
+
+	spec.reverse = true;
+	load = ovl_load_start(&spec, &err);
+	ok(load != NULL, "%u streams in reverse, on two paths in turns (%s)", streams, err.text);
+	if (!load)
+		return;
+	is_str(ovl_load_peer_kind(load, OVL_LOAD_OVERLAY), "ovltrace", "from an ovltrace peer");
+	sleep_ms(50);
+	is_int(received(load, OVL_LOAD_OVERLAY), 0, "nothing comes before it is asked for");
+	ovl_load_select(load, OVL_LOAD_OVERLAY);
+	ok(settles(load, OVL_LOAD_OVERLAY, true), "the overlay carries when it is selected");
+	is_int(received(load, OVL_LOAD_UNDERLAY), 0, "and the underlay does not");
+	ovl_load_select(load, OVL_LOAD_UNDERLAY);
+	ok(settles(load, OVL_LOAD_OVERLAY, false) && settles(load, OVL_LOAD_UNDERLAY, true),
+	   "then the other way round");
+	ovl_load_select(load, OVL_LOAD_PATHS);
+	ok(settles(load, OVL_LOAD_OVERLAY, false) && settles(load, OVL_LOAD_UNDERLAY, false),
+	   "both pause");
+	is_int(ovl_load_read(load, OVL_LOAD_UNDERLAY, &counts, &err), 0, "all is well");
+	ok(counts.receiver_cpu_ns && !counts.sender_cpu_ns && !counts.retransmits &&
+		   !counts.busy_us && !counts.cwnd_segs && counts.acked_bytes == counts.bytes,
+	   "the receiver's side is known, and nothing of the sender's is made up");
+	ok(ovl_load_tids(load, false, &tid, 1) == 1 && !ovl_load_tids(load, true, &tid, 1),
+	   "this process receives");
+	ovl_load_stop(load);
+	for (int i = 0; i < 200 && p->served == served; i++)
+		sleep_ms(10);
+	ok(p->served > served && p->last.reverse && p->last.bytes > 0 &&
+		   !strcmp(p->last.kind, "ovltrace"),
+	   "the peer knows that it has sent: %llu bytes", (unsigned long long)p->last.bytes);
+}
+
+/* One that says neither go nor pause, and a congestion control that nobody has. */
+static void test_wrong_turn(struct peer *p)
+{
+	struct ovl_wire_params params = {
+		.conns = 1, .streams = 1, .block_bytes = 1000, .reverse = true};
+	struct ovl_wire_cookie cookie = {.session = "abcdefghijklmnopqrstuvwx"};
+	struct ovl_load_spec spec = remote_spec(p->port, 1, false);
+	struct ovl_err err = OVL_ERR_INIT;
+	char text[OVL_WIRE_COOKIE_BYTES];
+	struct ovl_load *load;
+	struct ovl_buf b = {0};
+	int fd = dial(p->port);
+
+	ovl_wire_cookie_format(&cookie, text);
+	ovl_wire_params_format(&params, &b);
+	send(fd, text, sizeof(text), MSG_NOSIGNAL);
+	send(fd, b.s, b.n, MSG_NOSIGNAL);
+	send(fd, "gpgx", 4, MSG_NOSIGNAL);
+	ok(closed_within(fd, PATIENCE_MS), "what is neither go nor pause ends the session");
+	close(fd);
+	ovl_buf_fini(&b);
+	spec.reverse = true;
+	strcpy(spec.congestion, "nosuch");
+	load = ovl_load_start(&spec, &err);
+	ok(!load && err.exit != OVL_EXIT_OK && strstr(err.text, "congestion control"), "%s",
+	   err.text);
+	ovl_load_stop(load);
+	test_turns(p, 1);
+}
+
 /* A load that cannot be asked to turn round. */
 static void test_refused(uint16_t port)
 {
@@ -88,6 +185,9 @@ static void test_refused(uint16_t port)
 	struct ovl_err err = OVL_ERR_INIT;
 
 	spec.reverse = spec.raw = true;
+	ok(!ovl_load_start(&spec, &err) && err.exit == OVL_EXIT_USAGE && *err.text, "%s", err.text);
+	spec.raw = false;
+	spec.tx_zerocopy = true;
 	ok(!ovl_load_start(&spec, &err) && err.exit == OVL_EXIT_USAGE && *err.text, "%s", err.text);
 }
 
@@ -136,6 +236,8 @@ int main(void)
 	peer_start(&p);
 	test_reverse(&p, 1);
 	test_reverse(&p, 4);
+	test_turns(&p, 3);
+	test_wrong_turn(&p);
 	test_refused(p.port);
 	test_streams(&p);
 	peer_stop(&p);

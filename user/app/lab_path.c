@@ -35,13 +35,6 @@ static int choose(const struct ovl_options *o, struct ovl_lab *lab, struct ovl_e
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--peer %s: this end of lab %s has no address", o->peer,
 				   lab->topology);
-	if (to->servers > 1)
-		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "--peer %s: it has %u endpoints, and which one answers is not "
-				   "known beforehand: start `ovltrace peer` in each (`ovltrace lab "
-				   "exec %s %s -- ovltrace peer`), then give --peer %s",
-				   o->peer, to->servers, lab->topology, lab->ends[to->server].name,
-				   to->addr);
 	if (to->place == OVL_LAB_NOWHERE && o->port && o->port != OVL_LAB_SERVED_PORT)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--peer %s --port %u: only port %d of it leads to %s; leave out "
@@ -55,6 +48,28 @@ static int choose(const struct ovl_options *o, struct ovl_lab *lab, struct ovl_e
 	return 0;
 }
 
+/*
+ * What is only an address is served elsewhere, at the one port that is translated: by one place,
+ * or by the pods from `server` on that are not on the lab's first node.
+ */
+static void fill_behind(const struct ovl_lab *lab, const struct ovl_lab_end *to,
+			struct ovl_load_path_spec *path)
+{
+	const uint8_t first = lab->ends[lab->iface_end].host;
+
+	path->n_behind = 0;
+	for (uint32_t i = to->server; i < lab->n_ends && path->n_behind < to->servers; i++) {
+		const struct ovl_lab_end *end = &lab->ends[i];
+		struct ovl_load_behind *behind = &path->behind[path->n_behind];
+
+		if (i != to->server && (end->node || end->place != i || end->host == first))
+			continue;
+		behind->netns_fd = end->netns_fd;
+		ovl_str_copy(behind->addr, sizeof(behind->addr), end->addr);
+		path->n_behind++;
+	}
+}
+
 static void fill(const struct ovl_lab *lab, const struct ovl_lab_pair *pair,
 		 struct ovl_load_path_spec *path)
 {
@@ -64,9 +79,8 @@ static void fill(const struct ovl_lab *lab, const struct ovl_lab_pair *pair,
 	path->client_netns_fd = lab->ends[pair->from].netns_fd;
 	path->server_netns_fd = server->netns_fd;
 	ovl_str_copy(path->addr, sizeof(path->addr), to->addr);
-	/* what is only an address is served elsewhere, at the one port that is translated */
 	if (server != to)
-		ovl_str_copy(path->listen, sizeof(path->listen), server->addr);
+		fill_behind(lab, to, path);
 }
 
 /* -R: the other end connects and sends. What is only an address cannot. */
@@ -126,7 +140,7 @@ void ovl_lab_path_say(const struct ovl_lab *lab, const char *iface,
 {
 	const struct ovl_lab_pair *over = &lab->load[OVL_LAB_LOAD_OVERLAY];
 	const struct ovl_lab_pair *under = &lab->load[OVL_LAB_LOAD_UNDERLAY];
-	char reference[64] = "";
+	char reference[64] = "", share[64] = "";
 
 	if (under->used && lab->ends[under->from].place == lab->ends[under->to].place)
 		snprintf(reference, sizeof(reference), ", loopback of %s as the reference",
@@ -134,7 +148,10 @@ void ovl_lab_path_say(const struct ovl_lab *lab, const char *iface,
 	else if (under->used)
 		snprintf(reference, sizeof(reference), ", %s to %s as its underlay",
 			 lab->ends[under->from].name, lab->ends[under->to].name);
-	snprintf(text, n, "lab %s: %s to %s over %s%s; sender on CPU %d, receiver on CPU %d",
-		 lab->topology, lab->ends[over->from].name, lab->ends[over->to].name, iface,
+	if (lab->ends[over->to].servers > 1)
+		snprintf(share, sizeof(share), " (each connection to one of its %u endpoints)",
+			 lab->ends[over->to].servers);
+	snprintf(text, n, "lab %s: %s to %s%s over %s%s; sender on CPU %d, receiver on CPU %d",
+		 lab->topology, lab->ends[over->from].name, lab->ends[over->to].name, share, iface,
 		 reference, load->cpu_sender, load->cpu_receiver);
 }

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/version.h"
+#include "load/iperf3_wire.h"
 #include "model/model.h"
 #include "view/iperf3_text.h"
 #include "view/json.h"
@@ -239,7 +240,7 @@ static void fill_facts(struct run *r)
 	const char *kind = ovl_load_peer_kind(r->load, OVL_LOAD_OVERLAY);
 
 	f->valid = true;
-	ovl_str_copy(f->kind, sizeof(f->kind), r->spec->raw ? "iperf2" : "iperf-like");
+	ovl_str_copy(f->kind, sizeof(f->kind), ovl_options_load(r->options));
 	if (!*f->peer_kind)
 		ovl_str_copy(f->peer_kind, sizeof(f->peer_kind), kind);
 	if (!*f->where)
@@ -334,9 +335,14 @@ int ovl_notrace_run(const struct ovl_options *o, const struct ovl_load_spec *spe
 	return rc;
 }
 
-uint32_t ovl_notrace_omit_s(const struct ovl_options *o)
+void ovl_notrace_tell(const struct ovl_options *o, struct ovl_load_spec *spec)
 {
-	return !isnan(o->omit_s) && o->omit_s == floor(o->omit_s) ? (uint32_t)o->omit_s : 0;
+	/* it knows whole seconds only: what else -O says is left out by us alone */
+	if (!isnan(o->omit_s) && o->omit_s == floor(o->omit_s))
+		spec->omit_s = (uint32_t)o->omit_s;
+	spec->time_s = (uint32_t)fmin(OVL_IPERF3_TIME_MAX_S, ceil(ovl_tally_duration_s(o)));
+	/* its protocol also tells the sender's count at the end, which nobody else here knows */
+	spec->plain = o->load_plain || spec->reverse;
 }
 
 /* The load that the options ask for, without its paths. */
@@ -352,10 +358,11 @@ static void fill_spec(const struct ovl_options *o, struct ovl_load_spec *spec)
 		.tx_zerocopy = o->tx_zerocopy,
 		.rx_trunc = o->rx_trunc,
 		.raw = o->load_raw,
-		.omit_s = ovl_notrace_omit_s(o),
+		.reverse = o->reverse,
 		.cpu_sender = -1,
 		.cpu_receiver = -1,
 	};
+	ovl_notrace_tell(o, spec);
 	for (int i = 0; i < OVL_LOAD_PATHS; i++)
 		spec->path[i].client_netns_fd = spec->path[i].server_netns_fd = -1;
 	if (o->congestion)
@@ -389,7 +396,6 @@ int ovl_notrace_peer(const struct ovl_options *o, struct ovl_err *err)
 
 	fill_spec(o, &spec);
 	spec.remote = true;
-	spec.reverse = o->reverse;
 	spec.port = spec.port ? spec.port : OVL_LOAD_PORT;
 	spec.path[OVL_LOAD_OVERLAY].used = true;
 	rc = ovl_address_resolve("--peer", o->peer, spec.path[OVL_LOAD_OVERLAY].addr, &spec.port,

@@ -10,8 +10,8 @@
 #include "load/load.h"
 #include "model/facts.h"
 
-/** Whole seconds that an iperf3 server is to leave out at the start; 0 if -O is no such number. */
-uint32_t ovl_notrace_omit_s(const struct ovl_options *o);
+/** What an iperf3 server at the far end of a load that is made alone is told. */
+void ovl_notrace_tell(const struct ovl_options *o, struct ovl_load_spec *spec);
 /** `--no-trace --peer HOST`. */
 int ovl_notrace_peer(const struct ovl_options *o, struct ovl_err *err);
 /**

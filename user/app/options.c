@@ -187,9 +187,10 @@ static int set_choice(int key, const char *arg, struct ovl_options *o, struct ov
 	switch (key) {
 	case OPT_LOAD:
 		o->load_raw = !strcmp(arg, "iperf2");
-		o->load = o->load_raw || !strcmp(arg, "iperf-like");
+		o->load_plain = !strcmp(arg, "iperf3");
+		o->load = o->load_raw || o->load_plain || !strcmp(arg, "iperf-like");
 		if (!o->load && strcmp(arg, "none") != 0)
-			return usage(err, key, arg, "none, iperf-like or iperf2");
+			return usage(err, key, arg, "none, iperf-like, iperf3 or iperf2");
 		return 0;
 	case OPT_TX:
 		o->tx_zerocopy = !strcmp(arg, "zerocopy");
@@ -200,6 +201,7 @@ static int set_choice(int key, const char *arg, struct ovl_options *o, struct ov
 		o->rx_trunc = !strcmp(arg, "trunc");
 		return o->rx_trunc || !strcmp(arg, "copy") ? 0
 							   : usage(err, key, arg, "copy or trunc");
+	case OPT_ALLOW: return ovl_allow_add(&o->allow, arg, err);
 	case OPT_COLOR:
 		if (!strcmp(arg, "always"))
 			o->color = OVL_COLOR_ALWAYS;

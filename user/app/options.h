@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "lab/lab.h"
+#include "load/allow.h"
 #include "model/bound.h"
 #include "model/facts.h"
 
@@ -37,8 +38,9 @@ enum ovl_color { OVL_COLOR_AUTO = 0, OVL_COLOR_ALWAYS, OVL_COLOR_NEVER };
 struct ovl_options {
 	bool help, version;
 	const char *iface, *netns;
-	bool load;     /* --load, not none */
-	bool load_raw; /* --load iperf2 */
+	bool load;	 /* --load, not none */
+	bool load_raw;	 /* --load iperf2 */
+	bool load_plain; /* --load iperf3 */
 	bool reverse;
 	bool tx_zerocopy, rx_trunc;
 	const char *peer, *from, *baseline;
@@ -52,6 +54,7 @@ struct ovl_options {
 	const char *congestion;
 	uint16_t port; /* 0: default */
 	const char *bind;
+	struct ovl_allow allow; /* empty: everybody */
 	bool plain;
 	struct ovl_out_spec json, jsonl, json_iperf3;
 	bool no_trace;
@@ -80,6 +83,8 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 /** The usage text of a command; topologies writes the list that belongs to lab's. */
 void ovl_options_help(enum ovl_command command, void (*topologies)(struct ovl_buf *out),
 		      struct ovl_buf *out);
+/** The contract's load.kind: "iperf-like", "iperf3", "iperf2"; "none". */
+const char *ovl_options_load(const struct ovl_options *o);
 /** The effective options of a run, for the JSON document's `config`. 0 or -ENOMEM. */
 int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts);
 

@@ -26,10 +26,6 @@ static int check_no_trace(const struct ovl_options *o, struct ovl_err *err)
 				   "--netns and --from belong to an --iface; without one the load "
 				   "runs from where it is started (`ip netns exec` starts it "
 				   "elsewhere)");
-	if (o->reverse && o->load_raw)
-		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "--reverse needs a far end that can be asked to send: --load "
-				   "iperf-like");
 	return 0;
 }
 
@@ -54,16 +50,17 @@ int ovl_options_check(const struct ovl_options *o, struct ovl_err *err)
 	if ((o->peer || o->load_anyway) && !o->load)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--peer and --load-anyway need --load iperf-like");
-	if (o->load_raw && !o->peer)
-		return ovl_err_set(
-			err, OVL_EXIT_USAGE, -EINVAL,
-			"--load iperf2 needs --peer: the far end, where `iperf -s` runs");
-	if (o->reverse && (!o->load || (o->peer && !o->no_trace)))
-		return ovl_err_set(
-			err, OVL_EXIT_USAGE, -EINVAL,
-			o->peer ? "--reverse with --peer needs --no-trace; to trace, run "
-				  "ovltrace on that host and `ovltrace peer` here"
-				: "--reverse needs --load iperf-like");
+	if ((o->load_raw || o->load_plain) && !o->peer)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--load %s needs --peer: the far end, where `%s -s` runs",
+				   ovl_options_load(o), o->load_raw ? "iperf" : "iperf3");
+	if (o->reverse && !o->load)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--reverse needs --load iperf-like");
+	if (o->reverse && o->load_raw)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--reverse needs a far end that can be asked to send: --load "
+				   "iperf-like or iperf3");
 	if (o->no_trace)
 		return check_no_trace(o, err);
 	if (o->load && o->interval_s < 0.5)

@@ -93,13 +93,20 @@ static int add(struct ovl_facts *facts, const char *name, const char *fmt, ...)
 	return 0;
 }
 
+const char *ovl_options_load(const struct ovl_options *o)
+{
+	if (!o->load)
+		return "none";
+	return o->load_raw ? "iperf2" : o->load_plain ? "iperf3" : "iperf-like";
+}
+
 int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
 {
 	int rc = 0;
 
 	rc |= add(facts, "iface", "%s", o->iface ? o->iface : "");
 	rc |= add(facts, "netns", "%s", o->netns ? o->netns : "");
-	rc |= add(facts, "load", "%s", o->load_raw ? "iperf2" : o->load ? "iperf-like" : "none");
+	rc |= add(facts, "load", "%s", ovl_options_load(o));
 	rc |= add(facts, "peer", "%s", o->peer ? o->peer : "");
 	rc |= add(facts, "from", "%s", o->from ? o->from : "");
 	rc |= add(facts, "baseline", "%s", o->baseline ? o->baseline : "auto");

@@ -33,12 +33,29 @@ static void peer_served(void *arg, const struct ovl_peer_served *what)
 		what->complete ? "" : " (not ended well)");
 }
 
+static void peer_turned_away(void *arg, const char *from, uint64_t n)
+{
+	(void)arg;
+	if (from)
+		fprintf(stderr,
+			"ovltrace: closed a connection from %s, which --allow does not name (%llu "
+			"so far)\n",
+			from, (unsigned long long)n);
+	else
+		fprintf(stderr,
+			"ovltrace: %llu connection%s from addresses that --allow does not name "
+			"%s closed\n",
+			(unsigned long long)n, n > 1 ? "s" : "", n > 1 ? "were" : "was");
+}
+
 int ovl_cmd_peer(const struct ovl_options *o, struct ovl_err *err)
 {
 	struct ovl_peer_spec spec = {.bind = o->bind,
 				     .port = o->port,
 				     .ready = peer_ready,
 				     .served = peer_served,
+				     .allow = &o->allow,
+				     .turned_away = peer_turned_away,
 				     .arg = (void *)o->bind};
 	int rc;
 

@@ -14,7 +14,8 @@
  * will: an iperf3 server sees a whole test without data, and one that serves both paths says that
  * it is busy on the second.
  */
-static int ask(const struct ovl_load_spec *load, enum ovl_load_which which, struct ovl_err *err)
+static int ask(const struct ovl_load_spec *load, enum ovl_load_which which, bool *iperf3,
+	       struct ovl_err *err)
 {
 	struct ovl_load_spec probe = *load;
 	struct ovl_load *trial;
@@ -27,6 +28,7 @@ static int ask(const struct ovl_load_spec *load, enum ovl_load_which which, stru
 	trial = ovl_load_start(&probe, err);
 	if (!trial)
 		return -EIO;
+	*iperf3 = !strcmp(ovl_load_peer_kind(trial, OVL_LOAD_OVERLAY), "iperf3");
 	ovl_load_stop(trial);
 	return 0;
 }
@@ -36,14 +38,28 @@ static int underlay(const struct ovl_options *o, const struct ovl_target *target
 {
 	struct ovl_load_path_spec *path = &load->path[OVL_LOAD_UNDERLAY];
 	struct ovl_err why = OVL_ERR_INIT;
+	bool iperf3 = false;
 	char vtep[46];
 	int rc;
 
 	if (o->baseline && !strcmp(o->baseline, "off"))
 		return 0;
-	path->used = true;
 	path->client_netns_fd = target->ns_fd[0];
 	path->server_netns_fd = -1;
+	if (load->reverse) {
+		rc = ask(load, OVL_LOAD_OVERLAY, &iperf3, err);
+		if (rc)
+			return rc;
+	}
+	if (iperf3) {
+		snprintf(
+			said, OVL_TEXT_MAX,
+			"no underlay to compare with: an iperf3 server sends all the time, so that "
+			"two cannot take turns; run `ovltrace peer` there instead (the underlay is "
+			"estimated now)");
+		return 0;
+	}
+	path->used = true;
 	if (o->baseline && strcmp(o->baseline, "auto") != 0) {
 		uint16_t port = load->port;
 
@@ -64,14 +80,14 @@ static int underlay(const struct ovl_options *o, const struct ovl_target *target
 		return 0;
 	}
 	/* asking the peer also fills the neighbour entry that leads to its VTEP */
-	rc = ask(load, OVL_LOAD_OVERLAY, err);
+	rc = ask(load, OVL_LOAD_OVERLAY, &iperf3, err);
 	if (rc)
 		return rc;
 	rc = ovl_vtep_find(target->ns_fd[0], o->iface, load->path[OVL_LOAD_OVERLAY].addr, vtep,
 			   &why);
 	if (!rc) {
 		ovl_str_copy(path->addr, sizeof(path->addr), vtep);
-		if (!ask(load, OVL_LOAD_UNDERLAY, &why))
+		if (!ask(load, OVL_LOAD_UNDERLAY, &iperf3, &why))
 			return 0;
 		snprintf(
 			said, OVL_TEXT_MAX,

@@ -63,10 +63,18 @@ static void name_peer(struct ovl_session *s)
 	if (!s->scene->load.remote)
 		return;
 	snprintf(f->peer_kind, sizeof(f->peer_kind), "%s", kind);
-	if (strcmp(kind, "ovltrace") != 0)
+	if (s->scene->load.reverse)
+		snprintf(f->where + n, sizeof(f->where) - n,
+			 "; sent by the far end, whose CPU and TCP are unknown here");
+	else if (strcmp(kind, "ovltrace") != 0)
 		snprintf(f->where + n, sizeof(f->where) - n,
 			 "; counted where TCP saw bytes acknowledged (%s), receiver's CPU unknown",
 			 kind);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100 * (double)part / (double)whole : 0;
 }
 
 /*
@@ -89,13 +97,20 @@ static void tell_agreement(const struct ovl_session *s)
 			fprintf(stderr, "ovltrace: %s: %s\n", name, sentence);
 		if (strcmp(ovl_load_peer_kind(s->load, (enum ovl_load_which)which), "iperf3") != 0)
 			continue;
-		fprintf(stderr,
-			"ovltrace: the iperf3 server at the end of the %s received %llu bytes in "
-			"all, "
-			"%.2f %% of those acknowledged, and used %.1f %% of a CPU\n",
-			name, (unsigned long long)a.received_bytes,
-			a.acked_bytes ? 100 * (double)a.received_bytes / (double)a.acked_bytes : 0,
-			100 * a.receiver_cpu_ratio);
+		if (s->scene->load.reverse)
+			fprintf(stderr,
+				"ovltrace: the iperf3 server at the end of the %s sent %llu bytes "
+				"in all, %.2f %% of those received here\n",
+				name, (unsigned long long)a.acked_bytes,
+				percent(a.acked_bytes, a.received_bytes));
+		else
+			fprintf(stderr,
+				"ovltrace: the iperf3 server at the end of the %s received %llu "
+				"bytes in all, %.2f %% of those acknowledged, and used %.1f %% of "
+				"a CPU\n",
+				name, (unsigned long long)a.received_bytes,
+				percent(a.received_bytes, a.acked_bytes),
+				100 * a.receiver_cpu_ratio);
 	}
 }
 
@@ -219,8 +234,7 @@ static int load_scene(const struct ovl_options *o, struct ovl_err *err)
 	rc = ovl_scene_open(&alone, &scene, err);
 	if (!rc && *scene.said)
 		fprintf(stderr, "ovltrace: %s\n", scene.said);
-	scene.load.reverse = scene.load.remote && o->reverse;
-	scene.load.omit_s = ovl_notrace_omit_s(o);
+	ovl_notrace_tell(o, &scene.load);
 	if (!rc)
 		rc = ovl_notrace_run(o, &scene.load, &scene.facts, err);
 	ovl_scene_close(&scene);

@@ -87,16 +87,17 @@ static void spec_from_options(struct ovl_scene *s, const struct ovl_options *o)
 	s->load.tx_zerocopy = o->tx_zerocopy;
 	s->load.rx_trunc = o->rx_trunc;
 	s->load.raw = o->load_raw;
+	s->load.plain = o->load_plain;
 	ovl_str_copy(s->load.congestion, sizeof(s->load.congestion),
 		     o->congestion ? o->congestion : "");
 }
 
-static void facts_of_load(struct ovl_scene *s, const char *peer_kind)
+static void facts_of_load(struct ovl_scene *s, const struct ovl_options *o, const char *peer_kind)
 {
 	struct ovl_load_facts *f = &s->facts.load;
 
 	f->valid = true;
-	ovl_str_copy(f->kind, sizeof(f->kind), s->load.raw ? "iperf2" : "iperf-like");
+	ovl_str_copy(f->kind, sizeof(f->kind), ovl_options_load(o));
 	ovl_str_copy(f->peer_kind, sizeof(f->peer_kind), peer_kind);
 	f->streams = s->load.streams;
 	f->cpu_sender = s->load.cpu_sender;
@@ -112,7 +113,7 @@ static int scene_of_lab(struct ovl_scene *s, const struct ovl_options *o, struct
 		rc = add_ends(s, err);
 	if (rc)
 		return rc;
-	facts_of_load(s, "lab");
+	facts_of_load(s, o, "lab");
 	ovl_lab_path_say(&s->lab, ovl_facts_iface(&s->facts)->name, &s->load, s->facts.load.where,
 			 sizeof(s->facts.load.where));
 	return 0;
@@ -130,7 +131,7 @@ static int scene_of_twin(struct ovl_scene *s, const struct ovl_options *o, struc
 		rc = add_ends(s, err);
 	if (rc)
 		return rc;
-	facts_of_load(s, "twin");
+	facts_of_load(s, o, "twin");
 	snprintf(s->facts.load.where, sizeof(s->facts.load.where),
 		 "twin of %s (CPU only: no NIC, no wire%s) on CPUs %d and %d%s", o->iface,
 		 strchr(s->facts.vxlan.local, ':') ? "; its underlay is IPv4" : "",
@@ -172,19 +173,29 @@ static int name_ends(const struct ovl_scene *s, const char *peer, int rc, struct
 
 static int scene_of_peer(struct ovl_scene *s, const struct ovl_options *o, struct ovl_err *err)
 {
+	const struct ovl_lab_end *end = s->has_lab ? ovl_lab_end(&s->lab, o->peer) : NULL;
 	struct ovl_options own = *o;
 	double idle_cpus;
 	int other;
-	int rc = ovl_quiet_cpus(&s->load.cpu_sender, &other, &idle_cpus, err);
+	/* this end's thread, whether it sends or receives */
+	int rc = ovl_quiet_cpus(o->reverse ? &s->load.cpu_receiver : &s->load.cpu_sender, &other,
+				&idle_cpus, err);
 
+	s->load.reverse = o->reverse;
 	own.from = place_of(s, o->from);
+	if (end && *end->addr)
+		own.peer = end->addr;
 	if (!rc)
 		rc = ovl_peer_path(&own, &s->target, &s->load, &s->from_fd, s->said, err);
 	if (rc)
 		return name_ends(s, o->peer, rc, err);
-	facts_of_load(s, "ovltrace");
-	snprintf(s->facts.load.where, sizeof(s->facts.load.where), "to %s over %s%s%s%s", o->peer,
-		 o->iface, o->from ? ", from " : "", o->from ? o->from : "",
+	facts_of_load(s, o, "ovltrace");
+	snprintf(s->facts.load.where, sizeof(s->facts.load.where), "%s %s over %s%s%s%s",
+		 o->reverse ? "from" : "to", o->peer, o->iface,
+		 !o->from     ? ""
+		 : o->reverse ? ", to "
+			      : ", from ",
+		 o->from ? o->from : "",
 		 s->facts.load.has_underlay ? ", its underlay in turns" : "");
 	return 0;
 }
@@ -203,7 +214,9 @@ static int set_load(struct ovl_scene *s, const struct ovl_options *o, struct ovl
 	s->has_load = true;
 	if (!ovl_lab_open_by_netns(ovl_facts_ns(&s->facts, iface->ns), &s->lab, err)) {
 		s->has_lab = true;
-		if (o->peer ? ovl_lab_path_named(o, &s->lab) : !strcmp(iface->name, s->lab.iface))
+		/* an end of the lab needs no server, unless a real one's protocol is asked for */
+		if (o->peer ? ovl_lab_path_named(o, &s->lab) && !o->load_plain && !o->load_raw
+			    : !strcmp(iface->name, s->lab.iface))
 			return scene_of_lab(s, o, err);
 		if (o->peer)
 			return scene_of_peer(s, o, err);

@@ -64,6 +64,13 @@ static void note_time(struct ovl_transfer *tr)
 			 u.sysname, u.nodename, u.release, u.version, u.machine);
 }
 
+double ovl_tally_duration_s(const struct ovl_options *o)
+{
+	if (o->count)
+		return (double)o->count * (isnan(o->interval_s) ? 1 : o->interval_s);
+	return isnan(o->for_s) ? 10 : o->for_s;
+}
+
 int ovl_tally_open(struct ovl_tally *t, struct ovl_load *load, const struct ovl_load_spec *spec,
 		   const struct ovl_options *o, bool keep)
 {
@@ -82,10 +89,9 @@ int ovl_tally_open(struct ovl_tally *t, struct ovl_load *load, const struct ovl_
 	tr->rate_bps = (double)spec->rate_bps;
 	tr->window_bytes = spec->window_bytes;
 	tr->omit_s = isnan(o->omit_s) ? 0 : o->omit_s;
-	tr->duration_s = isnan(o->for_s) ? 10 : o->for_s;
-	if (o->count)
-		tr->duration_s = (double)o->count * (isnan(o->interval_s) ? 1 : o->interval_s);
+	tr->duration_s = ovl_tally_duration_s(o);
 	tr->reverse = spec->reverse;
+	tr->plain = o->load_plain;
 	tr->keep = keep;
 	for (uint32_t i = 0; i < (spec->streams ? spec->streams : 1) && !rc; i++)
 		rc = add_stream(t, i);

@@ -15,6 +15,8 @@
 #include "model/sample.h"
 #include "view/transfer.h"
 
+/** Seconds of a load that is made alone: -t, or intervals. */
+double ovl_tally_duration_s(const struct ovl_options *o);
 /** One connection at the last edge. */
 struct ovl_tally_edge {
 	struct ovl_load_stream row, far;

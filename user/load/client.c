@@ -154,8 +154,8 @@ static int not_ours(const struct ovl_client *client, int rc, struct ovl_err *err
 		return ovl_err_set(
 			err, OVL_EXIT_PEER, rc,
 			"%s (%s) closed the connection during the handshake: it is not "
-			"`ovltrace peer`, or it was ended; start that there, or give its "
-			"port",
+			"`ovltrace peer`, was ended, or its --allow leaves this host out; start "
+			"that there, or give its port",
 			name, path);
 	return ovl_err_set(err, OVL_EXIT_PEER, rc, "the handshake with %s (%s) failed: %s", name,
 			   path, strerror(-rc));
@@ -168,8 +168,9 @@ static int wrong_state(const struct ovl_client *client, uint8_t state, struct ov
 	if (state == OVL_WIRE_DENIED)
 		return ovl_err_set(
 			err, OVL_EXIT_PEER, -EBUSY,
-			"%s (%s) is busy with another run; try again when that has ended", name,
-			path);
+			"%s (%s) is busy with another run (or, if it is an iperf3 server, wants "
+			"a password); try again when that has ended",
+			name, path);
 	return ovl_err_set(err, OVL_EXIT_PEER, -EPROTO,
 			   "%s (%s) answers in another protocol (first byte 0x%02x): it is not "
 			   "`ovltrace peer` of a compatible version; start that there, or give its "
@@ -215,6 +216,8 @@ static int send_params(const struct ovl_client *client, int fd, uint64_t deadlin
 		.report = OVL_WIRE_REPORT,
 		.rx_trunc = spec->rx_trunc,
 		.omit_s = spec->omit_s,
+		.time_s = spec->time_s,
+		.plain = spec->plain,
 		.reverse = spec->reverse,
 		.rate_bps = spec->rate_bps,
 		.mss_bytes = spec->mss_bytes,
@@ -270,7 +273,7 @@ void ovl_client_cookie(const struct ovl_client *client, uint32_t stream,
 	struct ovl_wire_cookie cookie = {.stream = client->first + stream};
 
 	memcpy(cookie.session, client->session, sizeof(cookie.session));
-	if (client->spec->reverse)
+	if (client->spec->plain)
 		ovl_wire_cookie_plain(&cookie, text);
 	else
 		ovl_wire_cookie_format(&cookie, text);

@@ -13,9 +13,12 @@
 #include "load/mover.h"
 #include "load/sniff.h"
 #include "load/sock.h"
+#include "load/turns.h"
 
 #define MSS_UNKNOWN 536
 #define RAW_MAX	    128
+/* more than a port scanner or a TLS client sends before it waits for an answer */
+#define EARNEST_BYTES 4096
 
 struct ovl_conn *ovl_conn_new(int fd, uint32_t listener, uint64_t now_ns)
 {
@@ -40,7 +43,7 @@ struct ovl_conn *ovl_conn_new(int fd, uint32_t listener, uint64_t now_ns)
 
 bool ovl_conn_busy(const struct ovl_conn_ctx *ctx)
 {
-	return ctx->session.open || ctx->run.control || ctx->raw;
+	return ctx->session.open || ctx->run.control || ctx->earnest;
 }
 
 int ovl_conn_watch(const struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint32_t events)
@@ -60,6 +63,17 @@ void ovl_conn_tell(const struct ovl_conn_ctx *ctx, const struct ovl_conn *conn,
 	ctx->served(ctx->arg, what);
 }
 
+uint64_t ovl_conn_carried(const struct ovl_conn *conn, bool sent, uint64_t *retransmits)
+{
+	struct ovl_sock_info info;
+
+	*retransmits = 0;
+	if (!sent || ovl_sock_info(conn->fd, &info))
+		return conn->bytes;
+	*retransmits = info.retransmits;
+	return info.acked_bytes;
+}
+
 static uint64_t received(const struct ovl_conn *conn)
 {
 	return conn->bytes + atomic_load_explicit(&conn->job.bytes, memory_order_relaxed);
@@ -68,13 +82,18 @@ static uint64_t received(const struct ovl_conn *conn)
 static void leave_session(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
 {
 	struct ovl_session *session = &ctx->session;
-	struct ovl_peer_served what = {
-		.kind = "ovltrace", .streams = session->params.streams, .complete = true};
+	struct ovl_peer_served what = {.kind = "ovltrace",
+				       .streams = session->params.streams,
+				       .reverse = session->params.reverse,
+				       .complete = true};
+	uint64_t retransmits;
 
 	session->joined[conn->cookie.stream] = false;
-	session->bytes += received(conn);
+	session->bytes += session->params.reverse ? ovl_conn_carried(conn, true, &retransmits)
+						  : received(conn);
 	if (--session->open)
 		return;
+	ovl_turn_close(session);
 	what.bytes = session->bytes;
 	what.duration_s = (double)(now_ns - session->since_ns) / 1e9;
 	ovl_conn_tell(ctx, conn, &what);
@@ -89,6 +108,7 @@ static void leave_raw(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t 
 				       .duration_s = (double)(now_ns - conn->since_ns) / 1e9};
 
 	ctx->raw--;
+	ctx->earnest -= conn->going;
 	ovl_conn_tell(ctx, conn, &what);
 }
 
@@ -97,7 +117,7 @@ void ovl_conn_close(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t no
 	if (conn->fd < 0)
 		return;
 	ovl_crew_take(ctx->crew, &conn->job);
-	if (conn->state == OVL_CONN_STREAM)
+	if (conn->state == OVL_CONN_STREAM || conn->state == OVL_CONN_SOURCE)
 		leave_session(ctx, conn, now_ns);
 	if (conn->state == OVL_CONN_RAW)
 		leave_raw(ctx, conn, now_ns);
@@ -199,14 +219,18 @@ static int join(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
 
 	if (conn->cookie.stream >= session->params.conns || session->joined[conn->cookie.stream])
 		return deny(conn);
-	bound_window(session, conn);
+	if (session->params.reverse)
+		ovl_iperf3_run_dress(conn, &session->stream);
+	else
+		bound_window(session, conn);
 	if (answer(conn, ovl_buf_str(&ctx->hello), ctx->hello.n))
 		return -EPROTO;
 	session->joined[conn->cookie.stream] = true;
 	session->open++;
-	conn->state = OVL_CONN_STREAM;
+	conn->state = session->params.reverse ? OVL_CONN_SOURCE : OVL_CONN_STREAM;
 	conn->deadline_ns = UINT64_MAX;
-	share_out(ctx, conn);
+	if (!session->params.reverse)
+		share_out(ctx, conn);
 	return 0;
 }
 
@@ -278,24 +302,40 @@ static int got_length(struct ovl_conn *conn)
 	return conn->text ? 0 : -EPROTO;
 }
 
+/* The congestion control that a reverse session asks for is not to be had here. */
+static int refuse_congestion(struct ovl_conn *conn)
+{
+	uint8_t text[OVL_IPERF3_REFUSAL];
+
+	ovl_iperf3_refusal_format(OVL_IPERF3_ESETCONGESTION, errno, text);
+	answer(conn, text, sizeof(text));
+	return -ESHUTDOWN;
+}
+
 static int got_params(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
 {
 	struct ovl_wire_params params;
 	int rc = ovl_wire_params_parse(conn->text, conn->want, &params);
 
-	free(conn->text);
-	conn->text = NULL;
-	if (rc)
-		return rc;
 	/* several may have been asked for parameters; the first to give them is served */
-	if (ovl_conn_busy(ctx))
-		return deny(conn);
+	if (rc || ovl_conn_busy(ctx))
+		return rc ? rc : deny(conn);
 	memset(&ctx->session, 0, sizeof(ctx->session));
 	ctx->session.params = params;
 	ctx->session.since_ns = now_ns;
 	ctx->session.members = ovl_crew_grow(ctx->crew, params.streams);
 	memcpy(ctx->session.id, conn->cookie.session, sizeof(ctx->session.id));
-	return join(ctx, conn);
+	if (params.reverse)
+		rc = ovl_turn_open(&ctx->session, conn->text, conn->want);
+	free(conn->text);
+	conn->text = NULL;
+	if (!rc && params.reverse && !ovl_iperf3_run_congestion(conn, &ctx->session.stream))
+		rc = refuse_congestion(conn);
+	if (!rc)
+		rc = join(ctx, conn);
+	if (rc && !ctx->session.open)
+		ovl_turn_close(&ctx->session);
+	return rc;
 }
 
 /* One step of what comes before a test, with what is there. */
@@ -324,8 +364,15 @@ static int read_bulk(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t n
 				conn->state == OVL_CONN_STREAM && ctx->session.params.rx_trunc,
 				&conn->bytes, ctx->bytes ? &ctx->bytes[conn->listener] : NULL);
 
-	if (conn->state == OVL_CONN_RAW)
+	if (conn->state == OVL_CONN_RAW) {
 		conn->deadline_ns = now_ns + OVL_CONN_STEP_NS;
+		if (!conn->going && conn->bytes >= EARNEST_BYTES) {
+			if (ctx->session.open || ctx->run.control)
+				return -EBUSY;
+			conn->going = true;
+			ctx->earnest++;
+		}
+	}
 	return rc > 0 ? -ECONNRESET : rc;
 }
 
@@ -334,6 +381,7 @@ int ovl_conn_serve(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now
 	switch (conn->state) {
 	case OVL_CONN_STREAM:
 	case OVL_CONN_RAW: return read_bulk(ctx, conn, now_ns);
+	case OVL_CONN_SOURCE: return ovl_turn_serve(ctx, conn);
 	case OVL_CONN_CONTROL_NEW:
 	case OVL_CONN_CONTROL: return ovl_iperf3_run_control(ctx, conn, now_ns);
 	case OVL_CONN_DATA: return ovl_iperf3_run_data(ctx, conn);

@@ -28,6 +28,7 @@ enum ovl_conn_state {
 	OVL_CONN_CONTROL_NEW, /* an iperf3 client that is not served yet */
 	OVL_CONN_ADMITTED,    /* those below take part in a test */
 	OVL_CONN_STREAM = OVL_CONN_ADMITTED, /* a member of the session: counting */
+	OVL_CONN_SOURCE,		     /* the same in reverse: sending */
 	OVL_CONN_CONTROL,		     /* of the iperf3 test that runs */
 	OVL_CONN_DATA,			     /* a stream of it */
 	OVL_CONN_RAW,			     /* a sender without a protocol: counting */
@@ -40,7 +41,9 @@ struct ovl_session {
 	uint32_t open;	  /* connections; 0: no session */
 	uint32_t members; /* of the crew that share them */
 	bool joined[OVL_WIRE_CONNS_MAX];
-	uint64_t since_ns, bytes; /* began; of connections that have left */
+	uint64_t since_ns, bytes;	 /* began; of connections that have left */
+	struct ovl_iperf3_params stream; /* in reverse: of its sockets */
+	struct ovl_mover_source source;	 /* and what they send */
 };
 
 struct ovl_conn {
@@ -55,6 +58,7 @@ struct ovl_conn {
 	char *text;		 /* while reading parameters or a request */
 	uint32_t want, got;	 /* of head or text */
 	uint64_t bytes;		 /* received or sent since admitted, but what job has */
+	bool going;		 /* a source that is to send now; a raw sender in earnest */
 	struct ovl_crew_job job; /* of a member of a session with several streams */
 	uint8_t tx[OVL_WIRE_REPORT_BYTES];
 	uint32_t tx_n, tx_left;		  /* length of tx, unsent rest of it */
@@ -66,9 +70,10 @@ struct ovl_conn {
 struct ovl_conn_ctx {
 	struct ovl_session session;
 	struct ovl_iperf3_run run;
-	uint32_t raw; /* senders without a protocol */
-	bool guests;  /* serve others than ourselves */
-	bool closed;  /* some connections of this batch are */
+	uint32_t raw;	  /* senders without a protocol */
+	uint32_t earnest; /* of those: have sent so much that they are a test */
+	bool guests;	  /* serve others than ourselves */
+	bool closed;	  /* some connections of this batch are */
 	int epoll_fd;
 	struct ovl_crew *crew;
 	struct ovl_buf hello;	 /* the answer that admits a connection */
@@ -92,6 +97,8 @@ int ovl_conn_report(const struct ovl_conn_ctx *ctx, struct ovl_conn *conn,
 		    const struct ovl_thread_sum *use, uint64_t now_ns);
 /** Wait for these epoll events from now on. 0 or -errno. */
 int ovl_conn_watch(const struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint32_t events);
+/** What it has carried: received, or sent and acknowledged (then *retransmits gets segments). */
+uint64_t ovl_conn_carried(const struct ovl_conn *conn, bool sent, uint64_t *retransmits);
 /** Is a test or session running? Then no other may begin. */
 bool ovl_conn_busy(const struct ovl_conn_ctx *ctx);
 /** Tell whoever wants to know what a test has carried. */

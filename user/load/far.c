@@ -97,7 +97,8 @@ static int wait_word(const struct ovl_far *far, uint64_t deadline_ns)
 	if (!far->meanwhile)
 		return ovl_sock_wait(far->fd, POLLIN, deadline_ns);
 	do {
-		far->meanwhile(far->arg);
+		if (!far->meanwhile(far->arg))
+			return -EXDEV;
 		rc = ovl_sock_wait(far->fd, POLLIN, ovl_clock_ns() + MEANWHILE_NS);
 	} while (rc == -ETIMEDOUT && ovl_clock_ns() < deadline_ns);
 	return rc;

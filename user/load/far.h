@@ -16,8 +16,11 @@ struct ovl_far {
 	int fd;	   /* control connection; -1: none */
 	bool used; /* the path's far end is an iperf3 server */
 	bool dead; /* it has ended the test by itself */
-	/* called each few milliseconds while results are awaited; NULL: nothing to do meanwhile */
-	void (*meanwhile)(void *arg);
+	/*
+	 * called each few milliseconds while the server is waited for, returns whether that still
+	 * makes sense; NULL: nothing to do meanwhile
+	 */
+	bool (*meanwhile)(void *arg);
 	void *arg;
 	struct ovl_iperf3_client proto;
 };

@@ -15,10 +15,11 @@
 #include "load/sock.h"
 
 #define SECOND_NS  1000000000ull
-#define GRACE_NS   (10 * SECOND_NS) /* after the time that the client asked for */
-#define SILENCE_NS (30 * SECOND_NS) /* of a test that ends by bytes or blocks */
-#define DRAIN_NS   50000000ull	    /* to read what had come before the end */
-#define LAST_NS	   (5 * SECOND_NS)  /* a stream is gone: for the client to say why */
+#define GRACE_NS   (10 * SECOND_NS)  /* after the time that the client asked for */
+#define SILENCE_NS (30 * SECOND_NS)  /* of a test that ends by bytes or blocks */
+#define LONG_NS	   (120 * SECOND_NS) /* of one that ends by time, as iperf3 itself */
+#define DRAIN_NS   50000000ull	     /* to read what had come before the end */
+#define LAST_NS	   (5 * SECOND_NS)   /* a stream is gone: for the client to say why */
 
 static uint64_t timeval_ns(struct timeval t)
 {
@@ -35,18 +36,6 @@ static void cpu(uint64_t *user_ns, uint64_t *system_ns)
 	*system_ns = timeval_ns(usage.ru_stime);
 }
 
-/* What a stream has carried up to now: received, or sent and acknowledged. */
-static uint64_t carried(const struct ovl_conn *conn, bool reverse, uint64_t *retransmits)
-{
-	struct ovl_sock_info info;
-
-	*retransmits = 0;
-	if (!reverse || ovl_sock_info(conn->fd, &info))
-		return conn->bytes;
-	*retransmits = info.retransmits;
-	return info.acked_bytes;
-}
-
 /* The omitted time is over (or there was none). */
 static void measure(struct ovl_conn_ctx *ctx)
 {
@@ -56,9 +45,9 @@ static void measure(struct ovl_conn_ctx *ctx)
 	cpu(&run->user_ns, &run->system_ns);
 	for (uint32_t i = 0; i < run->control->server->params.streams; i++)
 		if (run->stream[i])
-			run->base_bytes[i] =
-				carried(run->stream[i], run->control->server->params.reverse,
-					&run->base_retransmits[i]);
+			run->base_bytes[i] = ovl_conn_carried(run->stream[i],
+							      run->control->server->params.reverse,
+							      &run->base_retransmits[i]);
 }
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -109,7 +98,8 @@ static void end(struct ovl_conn_ctx *ctx)
 			continue;
 		if (!params->reverse)
 			drain(ctx, conn, now_ns + DRAIN_NS);
-		out->bytes = less(carried(conn, params->reverse, &retransmits), run->base_bytes[i]);
+		out->bytes = less(ovl_conn_carried(conn, params->reverse, &retransmits),
+				  run->base_bytes[i]);
 		if (params->reverse)
 			out->retransmits = (int64_t)less(retransmits, run->base_retransmits[i]);
 		if (!ours->congestion[0]) {
@@ -127,19 +117,25 @@ static void end(struct ovl_conn_ctx *ctx)
 	}
 }
 
+bool ovl_iperf3_run_congestion(const struct ovl_conn *conn, const struct ovl_iperf3_params *params)
+{
+	socklen_t n = (socklen_t)strlen(params->congestion);
+
+	return !n || !setsockopt(conn->fd, IPPROTO_TCP, TCP_CONGESTION, params->congestion, n);
+}
+
 /* The test that this client asked for, if it can be run now. */
 static void admit(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
 {
 	struct ovl_iperf3_server *server = conn->server;
 	const struct ovl_iperf3_params *params = &server->params;
-	socklen_t name = (socklen_t)strlen(params->congestion);
 
 	if (ovl_conn_busy(ctx)) {
 		ovl_iperf3_server_deny(server);
 		return;
 	}
 	/* tried on the control connection: it need not be fast */
-	if (name && setsockopt(conn->fd, IPPROTO_TCP, TCP_CONGESTION, params->congestion, name)) {
+	if (!ovl_iperf3_run_congestion(conn, params)) {
 		ovl_iperf3_server_refuse(server, OVL_IPERF3_ESETCONGESTION, errno);
 		return;
 	}
@@ -227,8 +223,7 @@ int ovl_iperf3_run_control(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint
 	return flush(ctx, conn);
 }
 
-/* What the client asked for, on a stream. */
-static void set_stream(const struct ovl_conn *conn, const struct ovl_iperf3_params *params)
+void ovl_iperf3_run_dress(const struct ovl_conn *conn, const struct ovl_iperf3_params *params)
 {
 	const int on = 1, window = (int)params->window_bytes, mss = (int)params->mss_bytes;
 	const int tos = params->tos, unsent = (int)params->block_bytes;
@@ -243,9 +238,7 @@ static void set_stream(const struct ovl_conn *conn, const struct ovl_iperf3_para
 		setsockopt(conn->fd, IPPROTO_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
 	if (params->nodelay)
 		setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if (params->congestion[0])
-		setsockopt(conn->fd, IPPROTO_TCP, TCP_CONGESTION, params->congestion,
-			   (socklen_t)strlen(params->congestion));
+	ovl_iperf3_run_congestion(conn, params);
 	if (!params->reverse)
 		return;
 	/* a slow stream must not run seconds ahead in its own buffer */
@@ -281,7 +274,7 @@ int ovl_iperf3_run_join(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_
 
 	if (server->phase != OVL_IPERF3_STREAMS)
 		return -EPROTO;
-	set_stream(conn, &server->params);
+	ovl_iperf3_run_dress(conn, &server->params);
 	conn->state = OVL_CONN_DATA;
 	conn->deadline_ns = UINT64_MAX;
 	conn->index = server->joined;
@@ -317,7 +310,7 @@ int ovl_iperf3_run_data(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
 	return 0;
 }
 
-/* A test that ends by bytes or blocks ends here when nothing moves any more. */
+/* A test in which nothing moves any more ends here, so that its client cannot keep others out. */
 static void check_silence(struct ovl_conn_ctx *ctx, uint64_t now_ns)
 {
 	struct ovl_iperf3_run *run = &ctx->run;
@@ -328,7 +321,7 @@ static void check_silence(struct ovl_conn_ctx *ctx, uint64_t now_ns)
 	if (moved != run->moved_bytes)
 		run->active_ns = now_ns;
 	run->moved_bytes = moved;
-	if (now_ns < run->active_ns + SILENCE_NS)
+	if (now_ns < run->active_ns + (run->control->server->params.time_s ? LONG_NS : SILENCE_NS))
 		return;
 	ovl_iperf3_server_refuse(run->control->server, OVL_IPERF3_ENOMSG, 0);
 	flush(ctx, run->control);
@@ -343,8 +336,7 @@ void ovl_iperf3_run_tick(struct ovl_conn_ctx *ctx, uint64_t now_ns)
 		return;
 	if (now_ns >= ovl_iperf3_run_due_ns(ctx))
 		measure(ctx);
-	if (!control->server->params.time_s)
-		check_silence(ctx, now_ns);
+	check_silence(ctx, now_ns);
 }
 
 uint64_t ovl_iperf3_run_due_ns(const struct ovl_conn_ctx *ctx)
@@ -391,8 +383,8 @@ void ovl_iperf3_run_leave(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint6
 	if (conn->state == OVL_CONN_DATA) {
 		run->stream[conn->index] = NULL;
 		if (run->control)
-			run->gone_bytes[conn->index] =
-				carried(conn, run->control->server->params.reverse, &retransmits);
+			run->gone_bytes[conn->index] = ovl_conn_carried(
+				conn, run->control->server->params.reverse, &retransmits);
 		/* the test cannot be whole any more unless it has just been ended */
 		if (run->control && run->control->server->phase < OVL_IPERF3_ENDED)
 			run->control->deadline_ns = ovl_clock_ns() + LAST_NS;

@@ -28,6 +28,10 @@ struct ovl_iperf3_run {
 	struct ovl_iperf3_results ours;		     /* from the end of the test on */
 };
 
+/** Can the connection have the congestion control that is asked for? It gets it; false: errno. */
+bool ovl_iperf3_run_congestion(const struct ovl_conn *conn, const struct ovl_iperf3_params *params);
+/** Give a stream's socket what the client asked for. */
+void ovl_iperf3_run_dress(const struct ovl_conn *conn, const struct ovl_iperf3_params *params);
 /** A client's cookie has come: begin to talk. 0 or -errno: close. */
 int ovl_iperf3_run_begin(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns);
 /** The control connection can be read or written. 0 or -errno: close. */

@@ -6,7 +6,6 @@
 
 #include "load/jsonio.h"
 
-#define TIME_MAX_S  86400
 #define OMIT_MAX_S  600
 #define BLOCK_MAX   (1024 * 1024)
 #define MSS_MAX	    (9 * 1024)
@@ -141,7 +140,7 @@ static enum ovl_iperf3_error limited(struct json_object *obj, struct ovl_iperf3_
 {
 	if (!maybe_u32(obj, "omit", OMIT_MAX_S, &p->omit_s))
 		return OVL_IPERF3_EOMIT;
-	if (!maybe_u32(obj, "time", TIME_MAX_S, &p->time_s))
+	if (!maybe_u32(obj, "time", OVL_IPERF3_TIME_MAX_S, &p->time_s))
 		return OVL_IPERF3_EDURATION;
 	if (!ovl_jsonio_u32(obj, "parallel", 1, OVL_IPERF3_STREAMS_MAX, &p->streams))
 		return OVL_IPERF3_ENUMSTREAMS;

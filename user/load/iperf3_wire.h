@@ -29,6 +29,7 @@
 #define OVL_IPERF3_PARAMS_MAX  8192	    /* bytes of JSON, as iperf3 itself since 3.18 */
 #define OVL_IPERF3_RESULTS_MAX (256 * 1024) /* bytes of JSON */
 #define OVL_IPERF3_REFUSAL     9	    /* bytes of a refusal */
+#define OVL_IPERF3_TIME_MAX_S  86400
 
 /** One signed byte each. */
 enum ovl_iperf3_state {

@@ -15,6 +15,7 @@
 #include "load/local.h"
 #include "load/sender.h"
 #include "load/sock.h"
+#include "load/spec.h"
 #include "load/stream.h"
 #include "load/thread.h"
 
@@ -40,30 +41,6 @@ static void fill_defaults(struct ovl_load_spec *spec)
 		spec->block_bytes = BLOCK_BYTES;
 	if (!spec->connect_timeout_ms)
 		spec->connect_timeout_ms = CONNECT_TIMEOUT_MS;
-}
-
-static int check_spec(const struct ovl_load_spec *spec, struct ovl_err *err)
-{
-	if (spec->streams > OVL_LOAD_STREAMS_MAX)
-		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "cannot run %u streams: at most %d are possible", spec->streams,
-				   OVL_LOAD_STREAMS_MAX);
-	if (spec->block_bytes > OVL_WIRE_BLOCK_MAX)
-		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "cannot write blocks of %u bytes: at most %d are possible",
-				   spec->block_bytes, OVL_WIRE_BLOCK_MAX);
-	if (spec->window_bytes > INT32_MAX || spec->max_frames > INT32_MAX)
-		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "cannot use a window of %u bytes or %u frames: too large",
-				   spec->window_bytes, spec->max_frames);
-	if (spec->reverse && (!spec->remote || spec->raw))
-		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "only a remote far end that speaks iperf3's protocol can be "
-				   "asked to send");
-	if (!spec->path[OVL_LOAD_UNDERLAY].used && !spec->path[OVL_LOAD_OVERLAY].used)
-		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "the load was given no path to use");
-	return 0;
 }
 
 /*
@@ -169,7 +146,7 @@ struct ovl_load *ovl_load_start(const struct ovl_load_spec *spec, struct ovl_err
 	load->sender.spec = *spec;
 	fill_defaults(&load->sender.spec);
 	init_locks(load);
-	rc = check_spec(&load->sender.spec, err);
+	rc = ovl_spec_check(&load->sender.spec, err);
 	if (!rc)
 		rc = prepare_clients(&load->sender, err);
 	if (!rc && !spec->remote)
@@ -211,16 +188,19 @@ static void check_silence(struct ovl_sender *s, enum ovl_load_which which, uint6
 
 	for (uint32_t i = 0; i < s->spec.streams && !s->dead; i++) {
 		const struct ovl_track *t = &s->stream[client->first + i].track;
+		/* the first report comes at once; until then there is no peer's clock */
+		const uint64_t silent_ns =
+			t->n ? peer_ts_ns - t->point[t->n - 1].ts_ns : ovl_clock_ns() - s->begun_ns;
 
-		if (!t->n || t->point[t->n - 1].ts_ns + SILENCE_NS >= peer_ts_ns)
+		/* a report may be younger than the instant that is read */
+		if ((int64_t)silent_ns <= (int64_t)SILENCE_NS || s->stream[client->first + i].dead)
 			continue;
 		s->dead = true;
 		ovl_err_set(&s->err, OVL_EXIT_PEER, -ETIMEDOUT,
 			    "the peer %s (%s) has said nothing for %.1f s: look whether `ovltrace "
 			    "peer` "
 			    "still runs there and whether the path back works",
-			    client->addr.name, ovl_load_which_name(which),
-			    (double)(peer_ts_ns - t->point[t->n - 1].ts_ns) / 1e9);
+			    client->addr.name, ovl_load_which_name(which), (double)silent_ns / 1e9);
 	}
 }
 
@@ -287,6 +267,14 @@ static void read_sockets(const struct ovl_sender *s, enum ovl_load_which which,
 	out->mss_bytes = (uint32_t)(mss / s->spec.streams);
 }
 
+/* In reverse this end's sockets only acknowledge: they know nothing of the sender. */
+static void forget_sender(struct ovl_load_counts *out)
+{
+	out->acked_bytes = out->bytes;
+	out->retransmits = out->busy_us = out->rwnd_us = out->sndbuf_us = 0;
+	out->cwnd_segs = 0;
+}
+
 static void take_rtt(struct ovl_sender *s, enum ovl_load_which which, struct ovl_load_counts *out)
 {
 	uint32_t n = s->rtt_n[which];
@@ -340,7 +328,7 @@ int ovl_load_read(struct ovl_load *load, enum ovl_load_which which, struct ovl_l
 	read_threads(load, out);
 	read_sockets(s, which, out);
 	if (s->spec.reverse)
-		out->acked_bytes = out->bytes;
+		forget_sender(out);
 	else if (!own)
 		out->bytes = out->acked_bytes; /* the best that is known until the end */
 	else if (s->spec.remote)
@@ -394,8 +382,8 @@ uint32_t ovl_load_tids(const struct ovl_load *load, bool sender, pid_t *tids, ui
 	const struct ovl_sender *s = &load->sender;
 	uint32_t n = 0;
 
-	if (!sender)
-		return ovl_local_tids(&load->receiver, tids, max);
+	if (sender == s->spec.reverse) /* in reverse the threads of this end receive */
+		return s->spec.reverse ? 0 : ovl_local_tids(&load->receiver, tids, max);
 	for (uint32_t i = 0; i < s->workers && n < max; i++)
 		if (atomic_load(&s->worker[i].use.begun))
 			tids[n++] = s->worker[i].use.tid;

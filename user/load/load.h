@@ -19,6 +19,7 @@
 #define OVL_LOAD_PORT	     5201
 #define OVL_LOAD_STREAMS_MAX 128
 #define OVL_LOAD_RTT_MAX     32
+#define OVL_LOAD_BEHIND_MAX  16 /* places that one address may lead to */
 
 enum ovl_load_which { OVL_LOAD_UNDERLAY = 0, OVL_LOAD_OVERLAY, OVL_LOAD_PATHS };
 
@@ -29,23 +30,30 @@ struct ovl_load_path_spec {
 	int server_netns_fd; /* in-process receiver's namespace; ignored with a remote peer */
 	char addr[64];	     /* numeric address (or host name with a remote peer) to connect to */
 	/*
-	 * Address the in-process receiver listens at, when another than addr leads there (a
-	 * Service, a published port); then the port is the asked or usual one and no other. "":
-	 * addr.
+	 * Where the in-process receiver listens, when another address than addr leads there (a
+	 * Service, a published port): each connection gets to one of these places. Then the port
+	 * is the asked or usual one and no other. None: at addr, in server_netns_fd.
 	 */
-	char listen[64];
+	struct ovl_load_behind {
+		int netns_fd;
+		char addr[64];
+	} behind[OVL_LOAD_BEHIND_MAX];
+	uint32_t n_behind;
 };
 
 struct ovl_load_spec {
 	struct ovl_load_path_spec path[OVL_LOAD_PATHS];
 	bool remote; /* `ovltrace peer` or an iperf3 server (or two: one per path) at addr:port */
 	bool raw;    /* with remote: say nothing, just send, as iperf 2 does */
+	/* with remote: iperf3's protocol alone, which an `ovltrace peer` serves, too */
+	bool plain;
 	/*
-	 * With remote: the far end sends and this one receives, by iperf3's protocol, which an
-	 * `ovltrace peer` serves, too. It sends from the start on, whatever is selected.
+	 * With remote: the far end sends and this one receives. An `ovltrace peer` sends on the
+	 * path that is selected; iperf3, and one asked plainly, from the start on, on all.
 	 */
 	bool reverse;
 	uint32_t omit_s;      /* an iperf3 server's results leave out as much at its start */
+	uint32_t time_s;      /* how long an iperf3 server is told the test will be; 0: a day */
 	uint16_t port;	      /* 0: OVL_LOAD_PORT */
 	uint32_t streams;     /* 1…OVL_LOAD_STREAMS_MAX, 0: 1 */
 	uint32_t block_bytes; /* one write; 0: 128 KiB */
@@ -79,7 +87,10 @@ struct ovl_load_switches {
 	uint64_t involuntary;
 };
 
-/** Cumulative since start; differences of two reads are what happened between them. */
+/**
+ * Cumulative since start; differences of two reads are what happened between them. In reverse what
+ * only the far end's TCP knows is 0, acked_bytes are the received ones.
+ */
 struct ovl_load_counts {
 	uint64_t ts_ns;	      /* CLOCK_MONOTONIC of the reading */
 	uint64_t bytes;	      /* payload the receiving application got on this path */
@@ -196,6 +207,7 @@ struct ovl_peer_served {
 	double duration_s; /* of it */
 };
 
+struct ovl_allow; /* allow.h */
 /** `ovltrace peer`: the far end, also of `iperf3 -c` and of senders without a protocol. */
 struct ovl_peer_spec {
 	const char *bind; /* NULL: any address */
@@ -205,6 +217,13 @@ struct ovl_peer_spec {
 	void (*ready)(void *arg, uint16_t port);
 	/** Called after each test that carried something; may be NULL. */
 	void (*served)(void *arg, const struct ovl_peer_served *what);
+	const struct ovl_allow *allow; /* who may connect; NULL: everybody */
+	/**
+	 * Called for those of the others that are to be told of (ovl_allow_note), with the address
+	 * and how many have been turned away; once more at the end if any were, from NULL. May be
+	 * NULL.
+	 */
+	void (*turned_away)(void *arg, const char *from, uint64_t n);
 	void *arg;
 };
 

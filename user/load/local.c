@@ -37,13 +37,25 @@ static uint32_t listener_rcvbuf(const struct ovl_load_spec *spec)
 static int listen_behind(struct listen_job *job, int which)
 {
 	const struct ovl_load_spec *spec = job->spec;
-	struct ovl_addr addr;
-	int fd = ovl_addr_resolve(spec->path[which].listen, spec->port, false, &addr, &job->err);
+	const struct ovl_load_path_spec *path = &spec->path[which];
+	int rc = 0;
 
-	if (!fd)
-		fd = ovl_sock_listen(&addr, listener_rcvbuf(spec), &job->err);
-	job->local->listen_fd[which] = fd < 0 ? -1 : fd;
-	return fd < 0 ? fd : 0;
+	for (uint32_t i = 0; !rc && i < path->n_behind; i++) {
+		int *fd = &job->local->listen_fd[(int)i * OVL_LOAD_PATHS + which];
+		struct ovl_addr addr;
+
+		if (path->behind[i].netns_fd >= 0)
+			rc = ovl_netns_enter(path->behind[i].netns_fd, "load's receiver",
+					     &job->err);
+		if (!rc)
+			rc = ovl_addr_resolve(path->behind[i].addr, spec->port, false, &addr,
+					      &job->err);
+		if (!rc)
+			rc = ovl_sock_listen(&addr, listener_rcvbuf(spec), &job->err);
+		*fd = rc < 0 ? -1 : rc;
+		rc = rc < 0 ? rc : 0;
+	}
+	return rc;
 }
 
 /* Where the user did not ask for a port and the usual one is taken, any free one does. */
@@ -52,7 +64,7 @@ static int listen_path(struct listen_job *job, int which)
 	struct ovl_addr *addr = &job->clients[which].addr;
 	int fd;
 
-	if (*job->spec->path[which].listen)
+	if (job->spec->path[which].n_behind)
 		return listen_behind(job, which);
 	fd = ovl_sock_listen(addr, listener_rcvbuf(job->spec), &job->err);
 
@@ -75,9 +87,10 @@ static void *listen_main(void *arg)
 	int home_fd = ovl_sock_netns();
 
 	for (int which = 0; which < OVL_LOAD_PATHS && !job->rc; which++) {
-		int ns_fd = spec->path[which].server_netns_fd;
+		const struct ovl_load_path_spec *path = &spec->path[which];
+		int ns_fd = path->n_behind ? path->behind[0].netns_fd : path->server_netns_fd;
 
-		if (!spec->path[which].used)
+		if (!path->used)
 			continue;
 		if (ns_fd >= 0)
 			job->rc = ovl_netns_enter(ns_fd, "load's receiver", &job->err);
@@ -107,13 +120,9 @@ static int open_listeners(struct listen_job *job, struct ovl_err *err)
 static void *receiver_main(void *arg)
 {
 	struct ovl_local *r = arg;
-	const struct ovl_receiver_spec spec = {
-		.listen_fd = {r->listen_fd[0], r->listen_fd[1]},
-		.stop_fd = r->stop_fd,
-		.crew = r->crew,
-		.bytes = r->bytes,
-	};
+	struct ovl_receiver_spec spec = {.stop_fd = r->stop_fd, .crew = r->crew, .bytes = r->bytes};
 
+	memcpy(spec.listen_fd, r->listen_fd, sizeof(spec.listen_fd));
 	pthread_setname_np(pthread_self(), "ovl-recv");
 	ovl_crew_begin(r->crew); /* ids are asked for as soon as the load has started */
 	r->rc = ovl_cpu_pin(r->cpu, "load's receiver", &r->err);
@@ -122,7 +131,7 @@ static void *receiver_main(void *arg)
 	 * when this fails its connections close, none is accepted any more, and the sender says so
 	 */
 	if (!r->rc && ovl_receiver_run(&spec, NULL)) {
-		for (int i = 0; i < OVL_LOAD_PATHS; i++)
+		for (int i = 0; i < OVL_RECEIVER_LISTENERS; i++)
 			shutdown(r->listen_fd[i], SHUT_RDWR);
 	}
 	return NULL;
@@ -163,7 +172,7 @@ void ovl_local_init(struct ovl_local *r)
 {
 	memset(r, 0, sizeof(*r));
 	sem_init(&r->begun, 0, 0);
-	for (int i = 0; i < OVL_LOAD_PATHS; i++)
+	for (int i = 0; i < OVL_RECEIVER_LISTENERS; i++)
 		r->listen_fd[i] = -1;
 	r->stop_fd = -1;
 }
@@ -193,7 +202,7 @@ void ovl_local_stop(struct ovl_local *r)
 		pthread_join(r->thread, NULL);
 	}
 	ovl_crew_free(r->crew);
-	for (int i = 0; i < OVL_LOAD_PATHS; i++) {
+	for (int i = 0; i < OVL_RECEIVER_LISTENERS; i++) {
 		if (r->listen_fd[i] >= 0)
 			close(r->listen_fd[i]);
 	}

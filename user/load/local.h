@@ -16,13 +16,14 @@
 #include "load/client.h"
 #include "load/crew.h"
 #include "load/load.h"
+#include "load/receiver.h"
 
 struct ovl_local {
 	/* on a line of its own: written at each receive, read by whoever asks */
 	_Alignas(64) _Atomic uint64_t bytes[OVL_LOAD_PATHS];
 	pthread_t thread;
 	bool started;
-	int listen_fd[OVL_LOAD_PATHS];
+	int listen_fd[OVL_RECEIVER_LISTENERS]; /* as in struct ovl_receiver_spec */
 	int stop_fd;
 	int cpu;
 	struct ovl_crew *crew;

@@ -35,17 +35,20 @@ int ovl_peer_serve(const struct ovl_peer_spec *spec, struct ovl_err *err)
 {
 	const uint16_t port = spec->port ? spec->port : OVL_LOAD_PORT;
 	struct ovl_receiver_spec receiver = {
-		.listen_fd = {-1, -1},
 		.stop_fd = spec->stop_fd,
 		.reports = true,
 		.guests = true,
 		.served = spec->served,
+		.allow = spec->allow,
+		.turned_away = spec->turned_away,
 		.arg = spec->arg,
 	};
 	int fd = listen_at(spec, port, err), rc;
 
 	if (fd < 0)
 		return fd;
+	for (uint32_t i = 0; i < OVL_RECEIVER_LISTENERS; i++)
+		receiver.listen_fd[i] = -1;
 	receiver.crew = ovl_crew_new(ovl_thread_cpus());
 	if (!receiver.crew) {
 		close(fd);

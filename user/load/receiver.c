@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/version.h"
+#include "load/allow.h"
 #include "load/conn.h"
 #include "load/sock.h"
 
@@ -20,7 +21,7 @@
 #define TICK_NS		  OVL_WIRE_REPORT_NS
 #define ACCEPTS_PER_EVENT 16
 /* closed ones of a batch keep their place until its end */
-#define CONNS_MAX (OVL_WIRE_CONNS_MAX + PENDING_MAX + OVL_LOAD_PATHS * ACCEPTS_PER_EVENT)
+#define CONNS_MAX (OVL_WIRE_CONNS_MAX + PENDING_MAX + OVL_RECEIVER_LISTENERS * ACCEPTS_PER_EVENT)
 
 /* epoll data: a connection's address, or one of these small numbers */
 enum { TAG_STOP = 1, TAG_CREW, TAG_LISTEN };
@@ -33,6 +34,7 @@ struct receiver {
 	bool accepting;
 	struct ovl_thread_use *use;
 	uint64_t tick_ns; /* next */
+	struct ovl_allow_log strangers;
 };
 
 static int add_event(struct receiver *r, int fd, uint64_t data)
@@ -50,7 +52,7 @@ static void set_accepting(struct receiver *r, bool on)
 	if (on == r->accepting)
 		return;
 	r->accepting = on;
-	for (uint32_t i = 0; i < OVL_LOAD_PATHS; i++) {
+	for (uint32_t i = 0; i < OVL_RECEIVER_LISTENERS; i++) {
 		struct epoll_event ev = {.events = on ? EPOLLIN : 0, .data.u64 = TAG_LISTEN + i};
 
 		if (r->spec->listen_fd[i] >= 0)
@@ -94,10 +96,26 @@ static void sweep(struct receiver *r)
 	r->ctx.closed = false;
 }
 
+/* One that may not connect is hung up on, whatever it came for. */
+static bool turn_away(struct receiver *r, int fd, const struct sockaddr_storage *sa,
+		      uint64_t now_ns)
+{
+	char from[64];
+
+	if (ovl_allow_has(r->spec->allow, sa))
+		return false;
+	ovl_sock_abort(fd);
+	if (ovl_allow_note(&r->strangers, sa, now_ns, from) && r->spec->turned_away)
+		r->spec->turned_away(r->spec->arg, from, r->strangers.turned_away);
+	return true;
+}
+
 static void accept_some(struct receiver *r, uint32_t listener, uint64_t now_ns)
 {
 	for (int i = 0; i < ACCEPTS_PER_EVENT && r->conns < CONNS_MAX; i++) {
-		int fd = accept4(r->spec->listen_fd[listener], NULL, NULL,
+		struct sockaddr_storage sa = {0};
+		socklen_t len = sizeof(sa);
+		int fd = accept4(r->spec->listen_fd[listener], (struct sockaddr *)&sa, &len,
 				 SOCK_NONBLOCK | SOCK_CLOEXEC);
 		struct ovl_conn *conn;
 
@@ -108,9 +126,11 @@ static void accept_some(struct receiver *r, uint32_t listener, uint64_t now_ns)
 				set_accepting(r, false);
 			return;
 		}
+		if (turn_away(r, fd, &sa, now_ns))
+			continue;
 		if (r->pending >= PENDING_MAX)
 			drop_oldest_pending(r, now_ns);
-		conn = ovl_conn_new(fd, listener, now_ns);
+		conn = ovl_conn_new(fd, listener % OVL_LOAD_PATHS, now_ns);
 		if (!conn)
 			return;
 		r->conn[r->conns++] = conn;
@@ -217,7 +237,7 @@ static int loop(struct receiver *r, struct ovl_err *err)
 				drop_over(r, now);
 				continue;
 			}
-			if (tag < TAG_LISTEN + OVL_LOAD_PATHS)
+			if (tag < TAG_LISTEN + OVL_RECEIVER_LISTENERS)
 				accept_some(r, (uint32_t)(tag - TAG_LISTEN), now);
 			else
 				serve(r, (struct ovl_conn *)(uintptr_t)tag, now);
@@ -251,7 +271,7 @@ static int init(struct receiver *r, struct ovl_err *err)
 		rc = add_event(r, r->spec->stop_fd, TAG_STOP);
 	if (!rc)
 		rc = add_event(r, ovl_crew_fd(r->ctx.crew), TAG_CREW);
-	for (uint32_t i = 0; !rc && i < OVL_LOAD_PATHS; i++) {
+	for (uint32_t i = 0; !rc && i < OVL_RECEIVER_LISTENERS; i++) {
 		if (r->spec->listen_fd[i] >= 0)
 			rc = add_event(r, r->spec->listen_fd[i], TAG_LISTEN + i);
 	}
@@ -280,6 +300,8 @@ int ovl_receiver_run(const struct ovl_receiver_spec *spec, struct ovl_err *err)
 	rc = init(r, err);
 	if (!rc)
 		rc = loop(r, err);
+	if (r->strangers.turned_away && spec->turned_away)
+		spec->turned_away(spec->arg, NULL, r->strangers.turned_away);
 	for (uint32_t i = 0; i < r->conns; i++)
 		drop(r, r->conn[i], ovl_clock_ns());
 	for (uint32_t i = 0; i < r->conns; i++)

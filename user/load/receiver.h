@@ -16,16 +16,21 @@
 #include "load/crew.h"
 #include "load/load.h"
 
+#define OVL_RECEIVER_LISTENERS (OVL_LOAD_PATHS * OVL_LOAD_BEHIND_MAX)
+
 struct ovl_receiver_spec {
-	int listen_fd[OVL_LOAD_PATHS]; /* -1: not used; closed by the caller */
-	int stop_fd;		       /* readable: end; -1: never */
-	struct ovl_crew *crew;	       /* freed by the caller, afterwards */
-	bool reports;		       /* send reports back; otherwise only count */
-	bool guests;		       /* serve others than our own sessions, too */
-	/** Payload received on the connections of each listening socket; may be NULL. */
+	/* listener i serves path i % OVL_LOAD_PATHS; -1: not used; closed by the caller */
+	int listen_fd[OVL_RECEIVER_LISTENERS];
+	int stop_fd;	       /* readable: end; -1: never */
+	struct ovl_crew *crew; /* freed by the caller, afterwards */
+	bool reports;	       /* send reports back; otherwise only count */
+	bool guests;	       /* serve others than our own sessions, too */
+	/** Payload received on the connections of each path; may be NULL. */
 	_Atomic uint64_t *bytes;
 	/** As in struct ovl_peer_spec. */
 	void (*served)(void *arg, const struct ovl_peer_served *what);
+	const struct ovl_allow *allow;
+	void (*turned_away)(void *arg, const char *from, uint64_t n);
 	void *arg;
 };
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "load/mover.h"
+#include "load/turns.h"
 
 #define DRAIN_NS 300000000ull
 
@@ -28,7 +29,7 @@ static int open_stream(struct ovl_sender *s, struct ovl_client *client, uint32_t
 	struct ovl_far *far = &s->far[client->which];
 	int fd = far->used ? ovl_client_open_stream(client, err) : ovl_client_open(client, i, err);
 
-	if (fd >= 0 && s->spec.rx_trunc && client->far != OVL_CLIENT_OWN) {
+	if (fd >= 0 && s->spec.rx_trunc && !s->spec.reverse && client->far != OVL_CLIENT_OWN) {
 		ovl_sock_abort(fd);
 		return ovl_err_set(
 			err, OVL_EXIT_PEER, -EOPNOTSUPP,
@@ -44,34 +45,51 @@ static int open_stream(struct ovl_sender *s, struct ovl_client *client, uint32_t
 
 /*
  * How many streams of a path have got to another server than the control connection: one that
- * takes their cookie for a new client's asks for parameters, or is busy.
+ * takes their cookie for a new client's asks for parameters, or is busy. Payload of a reverse test
+ * comes in more than single bytes.
  */
 static uint32_t strayed(const struct ovl_sender *s, enum ovl_load_which which)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < s->spec.streams; i++) {
-		uint8_t state;
+		uint8_t state[2];
 
-		n += recv(s->stream[s->client[which].first + i].fd, &state, 1,
-			  MSG_PEEK | MSG_DONTWAIT) == 1;
+		n += recv(s->stream[s->client[which].first + i].fd, state, sizeof(state),
+			  MSG_PEEK | MSG_DONTWAIT) == 1 &&
+		     (*state == OVL_WIRE_PARAM_EXCHANGE || *state == OVL_WIRE_DENIED);
 	}
 	return n;
+}
+
+static bool nobody_strayed(void *arg)
+{
+	const struct ovl_sender *s = arg;
+
+	for (int which = 0; which < OVL_LOAD_PATHS; which++)
+		if (s->far[which].used && strayed(s, (enum ovl_load_which)which))
+			return false;
+	return true;
 }
 
 /* An iperf3 server has all its streams: the test may begin. */
 static int start_far(struct ovl_sender *s, enum ovl_load_which which, struct ovl_err *err)
 {
-	int rc = ovl_far_start(&s->far[which], &s->client[which], err);
-	uint32_t astray = rc == -ETIMEDOUT ? strayed(s, which) : 0;
+	uint32_t astray;
+	int rc;
 
+	s->far[which].meanwhile = nobody_strayed;
+	s->far[which].arg = s;
+	rc = ovl_far_start(&s->far[which], &s->client[which], err);
+	s->far[which].meanwhile = NULL;
+	astray = rc ? strayed(s, which) : 0;
 	if (astray)
 		return ovl_err_set(
 			err, OVL_EXIT_PEER, rc,
 			"at least %u of %u streams to %s (%s) reached another iperf3 server than "
-			"the "
-			"control connection: the address stands for several (as a Kubernetes "
-			"Service does), which iperf3 cannot use; give the address of one of them",
+			"the control connection: the address stands for several (as a Kubernetes "
+			"Service does), which iperf3 cannot use; give one endpoint's address, a "
+			"Service with sessionAffinity: ClientIP, or a headless one",
 			astray, s->spec.streams, s->client[which].addr.name,
 			ovl_load_which_name(which));
 	if (!rc && ovl_worker_watch_far(s, which))
@@ -133,7 +151,8 @@ static int start(struct ovl_sender *s, struct ovl_err *err)
 	int home_fd = ovl_sock_netns(), rc;
 
 	ovl_thread_begin(&s->worker[0].use, "ovl-send");
-	rc = ovl_cpu_pin(s->spec.cpu_sender, "load's sender", err);
+	rc = ovl_cpu_pin(s->spec.reverse ? s->spec.cpu_receiver : s->spec.cpu_sender,
+			 s->spec.reverse ? "load's receiver" : "load's sender", err);
 	if (!rc)
 		rc = open_all(s, home_fd, err);
 	if (home_fd >= 0)
@@ -220,7 +239,7 @@ static void own_results(struct ovl_sender *s, uint32_t which, struct ovl_iperf3_
 }
 
 /* What the far ends of reverse tests still send is read and not counted. */
-static void read_away(void *arg)
+static bool read_away(void *arg)
 {
 	struct ovl_sender *s = arg;
 	uint64_t n = 0;
@@ -229,6 +248,7 @@ static void read_away(void *arg)
 		if (!s->stream[i].dead)
 			ovl_mover_read(s->stream[i].fd, s->worker[0].block, OVL_WIRE_BLOCK_MAX,
 				       s->spec.rx_trunc, &n, NULL);
+	return true;
 }
 
 /* iperf3 servers are told that the test is over, and asked what they got. */

@@ -23,6 +23,7 @@ struct ovl_sender_stream {
 	int fd; /* stays open until the sender ends, also when dead */
 	enum ovl_load_which which;
 	bool dead;			 /* written by the sender under lock */
+	bool going;			 /* reverse: the peer has been told to send */
 	uint64_t acked_base_bytes;	 /* tcpi_bytes_acked after the handshake */
 	uint64_t sent_bytes;		 /* handed to the kernel; of the sender's thread */
 	_Atomic uint64_t received_bytes; /* reverse: got from the far end */

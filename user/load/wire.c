@@ -4,14 +4,13 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "load/iperf3_wire.h"
 #include "load/jsonio.h"
 
-#define PREFIX_CHARS	  (sizeof(OVL_WIRE_PREFIX) - 1)
-#define REPORT_MAGIC	  0x4f564c52u /* "OVLR" */
-#define REPORT_1_BYTES	  32
-#define PLAIN_PREFIX	  "tracerevo" /* as long as ours */
-#define PARAMS_VERSION	  1
-#define IPERF3_TIME_MAX_S 86400
+#define PREFIX_CHARS   (sizeof(OVL_WIRE_PREFIX) - 1)
+#define REPORT_MAGIC   0x4f564c52u /* "OVLR" */
+#define REPORT_1_BYTES 32
+#define PARAMS_VERSION 1
 
 _Static_assert(PREFIX_CHARS + OVL_WIRE_SESSION_CHARS + OVL_WIRE_STREAM_CHARS + 1 ==
 		       OVL_WIRE_COOKIE_BYTES,
@@ -51,7 +50,7 @@ void ovl_wire_cookie_format(const struct ovl_wire_cookie *cookie, char out[OVL_W
 void ovl_wire_cookie_plain(const struct ovl_wire_cookie *cookie, char out[OVL_WIRE_COOKIE_BYTES])
 {
 	ovl_wire_cookie_format(cookie, out);
-	memcpy(out, PLAIN_PREFIX, sizeof(PLAIN_PREFIX) - 1);
+	memcpy(out, cookie->session, PREFIX_CHARS); /* as random as the rest */
 }
 
 int ovl_wire_cookie_parse(const char *s, size_t n, struct ovl_wire_cookie *out)
@@ -144,7 +143,7 @@ int ovl_wire_params_format(const struct ovl_wire_params *params, struct ovl_buf 
 	json_object_object_add(obj, "tcp", json_object_new_boolean(true));
 	ovl_jsonio_add(obj, "omit", params->omit_s);
 	/* the client decides the end, but a server may cut off what lasts longer than it said */
-	ovl_jsonio_add(obj, "time", IPERF3_TIME_MAX_S);
+	ovl_jsonio_add(obj, "time", params->time_s ? params->time_s : OVL_IPERF3_TIME_MAX_S);
 	ovl_jsonio_add(obj, "num", 0);
 	ovl_jsonio_add(obj, "blockcount", 0);
 	ovl_jsonio_add(obj, "parallel", params->streams);
@@ -157,19 +156,20 @@ int ovl_wire_params_format(const struct ovl_wire_params *params, struct ovl_buf 
 	ovl_jsonio_add(own, "max_frames", params->max_frames);
 	ovl_jsonio_add(own, "rx_trunc", params->rx_trunc);
 	ovl_jsonio_add(own, "report", params->report);
-	if (params->reverse) {
+	ovl_jsonio_add(own, "reverse", params->reverse);
+	if (params->reverse)
 		ask_reverse(obj, params);
+	if (params->plain)
 		json_object_put(own);
-	} else {
+	else
 		json_object_object_add(obj, "ovltrace", own);
-	}
 	return ovl_jsonio_put(obj, out);
 }
 
 int ovl_wire_params_parse(const char *json, size_t n, struct ovl_wire_params *out)
 {
 	struct json_object *obj = ovl_jsonio_parse(json, n, OVL_WIRE_JSON_MAX), *own;
-	uint32_t version;
+	uint32_t version, reverse = 0;
 	bool good;
 
 	if (!obj)
@@ -182,7 +182,9 @@ int ovl_wire_params_parse(const char *json, size_t n, struct ovl_wire_params *ou
 	       ovl_jsonio_u32(own, "conns", 1, OVL_WIRE_CONNS_MAX, &out->conns) &&
 	       ovl_jsonio_u32(own, "window_bytes", 0, INT32_MAX, &out->window_bytes) &&
 	       ovl_jsonio_u32(own, "max_frames", 0, INT32_MAX, &out->max_frames) &&
-	       ovl_jsonio_u32(own, "rx_trunc", 0, 1, &out->rx_trunc);
+	       ovl_jsonio_u32(own, "rx_trunc", 0, 1, &out->rx_trunc) &&
+	       ovl_jsonio_u32(own, "reverse", 0, 1, &reverse);
+	out->reverse = good && reverse;
 	out->report = 1;
 	if (good && json_object_object_get_ex(own, "report", NULL)) /* not said by older clients */
 		good = ovl_jsonio_u32(own, "report", 1, INT32_MAX, &out->report);

@@ -11,6 +11,9 @@
  *   <----------------------------- state 64, u32be length, JSON {instance, version}
  *   bulk, plain bytes -------------------------->
  *   <----------------------------- a report each 100 ms: 32 bytes, 48 of version 2
+ *   or, in reverse:
+ *   'g' (go) or 'p' (pause) -------------------->
+ *   <----------------------------- bulk, plain bytes, no reports
  *
  * Further connections of the session send a cookie that differs in the stream part only and get
  * state 64 at once. State 0xFF: busy with another session.
@@ -56,14 +59,16 @@ struct ovl_wire_params {
 	uint32_t block_bytes;  /* one write */
 	uint32_t window_bytes; /* receive buffer wanted; 0: autotuned */
 	uint32_t max_frames;   /* bound on frames in flight over `streams`; 0: none */
+	uint32_t rx_trunc;     /* 1: drop what is received instead of copying it */
 	uint32_t report;       /* the newest version of a report that is understood: 1… */
-	/* for iperf3 servers, written only: */
-	uint32_t omit_s;
-	bool reverse;	   /* nothing of ours is sent: an `ovltrace peer` sees an iperf3 client */
-	uint64_t rate_bps; /* reverse: those of the far end's sockets; 0 and "": not asked for */
+	bool reverse;	       /* the server sends */
+	uint64_t rate_bps;     /* reverse: those of the server's sockets; 0 and "": not asked for */
 	uint32_t mss_bytes;
 	char congestion[16];
-	uint32_t rx_trunc; /* 1: drop what is received instead of copying it */
+	/* for iperf3 servers, written only: */
+	uint32_t omit_s;
+	uint32_t time_s; /* 0: a day */
+	bool plain;	 /* nothing of ours is in them: an `ovltrace peer` sees an iperf3 client */
 };
 
 /** Who answered. */
@@ -84,7 +89,7 @@ struct ovl_wire_report {
 /** 24 random bytes to the session part of a cookie. */
 void ovl_wire_session_format(const uint8_t random[OVL_WIRE_SESSION_CHARS],
 			     char out[OVL_WIRE_SESSION_CHARS + 1]);
-/** The same cookie without our prefix: of an iperf3 client, to anybody. */
+/** One of the same session and stream without our prefix: of an iperf3 client, to anybody. */
 void ovl_wire_cookie_plain(const struct ovl_wire_cookie *cookie, char out[OVL_WIRE_COOKIE_BYTES]);
 /** stream < 32768. */
 void ovl_wire_cookie_format(const struct ovl_wire_cookie *cookie, char out[OVL_WIRE_COOKIE_BYTES]);

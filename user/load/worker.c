@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "load/mover.h"
 #include "load/sender.h"
+#include "load/turns.h"
 
 #define EVENTS_MAX   64
 #define INFO_NS	     100000000ull
@@ -242,14 +243,27 @@ static void drain_wake(const struct ovl_worker *w)
 		return; /* nothing there: another turn took it */
 }
 
+/* In reverse the peer is told which path is selected; one that is no peer of ours cannot be. */
+static void tell(const struct ovl_sender *s, struct ovl_sender_stream *stream)
+{
+	bool on = atomic_load(&s->which) == (int)stream->which;
+
+	if (!s->spec.reverse || s->client[stream->which].far != OVL_CLIENT_OWN ||
+	    on == stream->going || ovl_turn_say(stream->fd, on))
+		return; /* a connection that cannot be written to shows it by itself */
+	stream->going = on;
+}
+
 /* Write to the connections of the path that is selected now, and to no others. */
 static void arm(struct ovl_worker *w)
 {
 	struct ovl_sender *s = w->sender;
 
 	for (uint32_t i = 0; i < s->streams; i++)
-		if (ovl_worker_of(s, i) == w && !s->stream[i].dead)
+		if (ovl_worker_of(s, i) == w && !s->stream[i].dead) {
 			watch(s, i, EPOLL_CTL_MOD);
+			tell(s, &s->stream[i]);
+		}
 }
 
 void ovl_worker_loop(struct ovl_worker *w)

@@ -31,6 +31,11 @@ const char *ovl_facts_kind(const struct ovl_link *link)
 	return link->ifindex == 1 ? "loopback" : "physical";
 }
 
+bool ovl_facts_sends(const struct ovl_facts *f)
+{
+	return f->load.cpu_sender >= 0 || f->load.cpu_receiver < 0;
+}
+
 const struct ovl_link *ovl_facts_iface(const struct ovl_facts *f)
 {
 	if (f->iface < 0 || (size_t)f->iface >= f->links.n)

@@ -58,7 +58,7 @@ struct ovl_load_facts {
 	char peer_kind[16]; /* "twin" "lab" "ovltrace" */
 	uint32_t streams;
 	char congestion[16];
-	int cpu_sender, cpu_receiver; /* -1: on another host */
+	int cpu_sender, cpu_receiver; /* -1: on another host, or not pinned */
 	bool has_underlay;	      /* slices of the underlay are measured */
 	/* one sentence, e.g. "twin of flannel.1 (CPU only: no NIC, no wire)" */
 	char where[OVL_TEXT_MAX];
@@ -110,6 +110,11 @@ const char *ovl_facts_ns(const struct ovl_facts *f, uint32_t ns);
 bool ovl_facts_on_path(const struct ovl_facts *f, uint32_t ns);
 /** A device's kind in one word: rtnetlink's, else "loopback" or "physical". */
 const char *ovl_facts_kind(const struct ovl_link *link);
+/**
+ * Is the load's sender on this host, so that its TCP's state (retransmits, round trips, what it
+ * waits for) is known?
+ */
+bool ovl_facts_sends(const struct ovl_facts *f);
 /** The interface looked at, or NULL. */
 const struct ovl_link *ovl_facts_iface(const struct ovl_facts *f);
 

@@ -52,26 +52,29 @@ static struct ovl_switches build_switches(const struct ovl_switches_acc *acc, ui
 	};
 }
 
-static void build_path(const struct ovl_path_acc *acc, struct ovl_load_path *p)
+static void build_path(const struct ovl_facts *facts, const struct ovl_path_acc *acc,
+		       struct ovl_load_path *p)
 {
 	const struct ovl_conn_acc *c = &acc->conn;
+	/* a sender that carried bytes was busy: it is its TCP that cannot be asked */
+	const bool told = c->wall_ns && (c->busy_us || !c->bytes);
 	double wall_us = (double)c->wall_ns / 1e3;
 
 	p->valid = c->wall_ns > 0;
 	p->goodput_bps = p->valid ? (double)c->bytes * 8e9 / (double)c->wall_ns : NAN;
 	p->bytes = c->bytes;
 	p->wall_ns = c->wall_ns;
-	p->retransmits = c->retransmits;
+	p->retransmits = ovl_facts_sends(facts) ? (double)c->retransmits : NAN;
 	build_quantiles(&acc->rtt_us, &p->rtt);
 	p->sender_ns_per_kib = acc->sender_cpu_ns ? per_kib(acc->sender_cpu_ns, c->bytes) : NAN;
 	p->receiver_ns_per_kib =
 		acc->receiver_unknown ? NAN : per_kib(acc->receiver_cpu_ns, c->bytes);
 	p->sender_switches = build_switches(&acc->sender_switches, c->bytes);
 	p->receiver_switches = build_switches(&acc->receiver_switches, c->bytes);
-	p->busy_ratio = p->valid ? fmin(1, (double)c->busy_us / wall_us) : NAN;
-	p->rwnd_ratio = p->valid ? fmin(1, (double)c->rwnd_us / wall_us) : NAN;
-	p->sndbuf_ratio = p->valid ? fmin(1, (double)c->sndbuf_us / wall_us) : NAN;
-	p->cwnd_segs = acc->cwnd_segs;
+	p->busy_ratio = told ? fmin(1, (double)c->busy_us / wall_us) : NAN;
+	p->rwnd_ratio = told ? fmin(1, (double)c->rwnd_us / wall_us) : NAN;
+	p->sndbuf_ratio = told ? fmin(1, (double)c->sndbuf_us / wall_us) : NAN;
+	p->cwnd_segs = acc->cwnd_segs ? acc->cwnd_segs : NAN;
 	p->mss_bytes = acc->mss_bytes;
 }
 
@@ -85,8 +88,8 @@ static void build_load(const struct ovl_model_state *state, const struct ovl_fac
 	l->valid = facts->load.valid;
 	if (!l->valid)
 		return;
-	build_path(&state->path[OVL_PHASE_UNDERLAY], &l->underlay);
-	build_path(&state->path[OVL_PHASE_OVERLAY], &l->overlay);
+	build_path(facts, &state->path[OVL_PHASE_UNDERLAY], &l->underlay);
+	build_path(facts, &state->path[OVL_PHASE_OVERLAY], &l->overlay);
 	l->pairs = state->pairs;
 	ovl_text_set(l->disturbed, "%s", facts->load.disagreement);
 	if (backlog)

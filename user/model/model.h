@@ -93,12 +93,15 @@ struct ovl_switches {
 struct ovl_load_path {
 	bool valid;
 	double goodput_bps;
-	uint64_t bytes, wall_ns, retransmits;
+	uint64_t bytes, wall_ns;
+	/* NAN and invalid where the sender is on another host, whose TCP cannot be asked */
+	double retransmits;
 	struct ovl_quantiles rtt;
 	double sender_ns_per_kib, receiver_ns_per_kib; /* CPU of the load's threads; NAN: unknown */
 	struct ovl_switches sender_switches, receiver_switches;
 	double busy_ratio, rwnd_ratio, sndbuf_ratio; /* of wall time, from TCP_INFO */
-	uint32_t cwnd_segs, mss_bytes;
+	double cwnd_segs;
+	uint32_t mss_bytes;
 };
 
 struct ovl_load_model {

@@ -338,7 +338,8 @@ static void say_unknown(const struct lanes *l, struct ovl_verdict *v, struct ovl
 static void say_dead(struct lanes *l, struct ovl_verdict *v, struct ovl_choice *choice)
 {
 	const struct ovl_conn_acc *u = &l->state->path[OVL_PHASE_UNDERLAY].conn;
-	bool tried = l->o->busy_us || l->o->retransmits || u->bytes;
+	/* a sender elsewhere has been told to send */
+	bool tried = l->o->busy_us || l->o->retransmits || u->bytes || !ovl_facts_sends(l->facts);
 
 	v->limit = tried ? OVL_LIMIT_BLOCKED : OVL_LIMIT_NO_TRAFFIC;
 	side_set(v, "both");

@@ -108,7 +108,12 @@ static void put_row(struct ovl_buf *out, const struct ovl_transfer *t,
 			bytes_cell(cwnd, row->cwnd_bytes);
 			rtt_cell(rtt, row->rtt_us);
 		}
-		ovl_buf_printf(out, "  %s   %-11s  %-7s  ", retransmits, cwnd, rtt);
+		if (t->plain && s)
+			ovl_buf_printf(out, "  %s   %-11s       ", retransmits, cwnd);
+		else if (t->plain)
+			ovl_buf_printf(out, "  %s             ", retransmits);
+		else
+			ovl_buf_printf(out, "  %s   %-11s  %-7s  ", retransmits, cwnd, rtt);
 	}
 	ovl_buf_puts(out, omitted ? "(omitted)" : "");
 	end_line(out);
@@ -122,10 +127,12 @@ void ovl_iperf3_text_start(struct ovl_buf *out, const struct ovl_transfer *t)
 	ovl_vec_each(s, &t->streams)
 		ovl_buf_printf(out, "[%3d] local %s port %u connected to %s port %u\n", s->socket,
 			       s->local_host, s->local_port, s->remote_host, s->remote_port);
-	ovl_buf_puts(out, t->reverse
-				  ? "[ ID] Interval           Transfer     Bitrate\n"
-				  : "[ ID] Interval           Transfer     Bitrate         Retr  "
-				    "Cwnd         RTT\n");
+	ovl_buf_puts(out, "[ ID] Interval           Transfer     Bitrate");
+	if (t->plain) /* so does iperf3 3.12 also of reverse tests, whose lines have neither */
+		ovl_buf_puts(out, "         Retr  Cwnd");
+	else if (!t->reverse)
+		ovl_buf_puts(out, "         Retr  Cwnd         RTT");
+	ovl_buf_puts(out, "\n");
 }
 
 void ovl_iperf3_text_interval(struct ovl_buf *out, const struct ovl_transfer *t,
@@ -201,5 +208,8 @@ void ovl_iperf3_text_end(struct ovl_buf *out, const struct ovl_transfer *t)
 		put_total(out, t, s);
 	if (t->streams.n > 1)
 		put_total(out, t, NULL);
-	put_costs(out, t);
+	if (!t->plain)
+		put_costs(out, t);
+	else if (!t->error)
+		ovl_buf_puts(out, "\niperf Done.\n");
 }

@@ -44,7 +44,7 @@ static void put_load_path(ovl_json o, const char *key, const struct ovl_load_pat
 	ovl_json_bps(p, "goodput_bps", path->goodput_bps);
 	ovl_json_u64(p, "bytes", path->bytes);
 	ovl_json_u64(p, "wall_ns", path->wall_ns);
-	ovl_json_u64(p, "retransmits", path->retransmits);
+	ovl_json_number(p, "retransmits", path->retransmits);
 	put_rtt(p, &path->rtt);
 	ovl_json_null(p, "latency_idle_ns");
 	cost = ovl_json_object(p, "cpu_ns_per_kib");
@@ -57,7 +57,7 @@ static void put_load_path(ovl_json o, const char *key, const struct ovl_load_pat
 	ovl_json_number(limited, "busy_ratio", path->busy_ratio);
 	ovl_json_number(limited, "rwnd_ratio", path->rwnd_ratio);
 	ovl_json_number(limited, "sndbuf_ratio", path->sndbuf_ratio);
-	ovl_json_u64(p, "cwnd_segs", path->cwnd_segs);
+	ovl_json_number(p, "cwnd_segs", path->cwnd_segs);
 	ovl_json_u64(p, "mss_bytes", path->mss_bytes);
 }
 

@@ -308,7 +308,7 @@ static void side_tcp_row(const struct ovl_page *p, int y, const char *name,
 	const bool rtt = path->valid && path->rtt.valid, ascii = p->c->ascii;
 	const double p50 = rtt ? (double)path->rtt.p50_ns : NAN;
 	const double p99 = rtt ? (double)path->rtt.p99_ns : NAN;
-	const double retr = path->valid ? (double)path->retransmits : NAN;
+	const double retr = path->valid ? path->retransmits : NAN;
 	const double cwnd = path->valid ? path->cwnd_segs : NAN;
 	char s[OVL_UNITS_MAX];
 

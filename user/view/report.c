@@ -254,8 +254,11 @@ static void put_tcp_path(struct ovl_buf *b, const char *name, const struct ovl_l
 	ovl_buf_printf(
 		b, "  %-9s%12s", name,
 		ovl_units_text(a, path->goodput_bps, ovl_units_rate(path->goodput_bps), true));
-	ovl_buf_printf(b, "%9llu%10s%10s", (unsigned long long)path->retransmits,
-		       ovl_units_text(a, p50, ovl_units_time(p50, true), true),
+	if (isnan(path->retransmits))
+		ovl_buf_printf(b, "%9s", "-");
+	else
+		ovl_buf_printf(b, "%9.0f", path->retransmits);
+	ovl_buf_printf(b, "%10s%10s", ovl_units_text(a, p50, ovl_units_time(p50, true), true),
 		       ovl_units_text(c, p99, ovl_units_time(p99, true), true));
 	ovl_buf_printf(b, "%7s",
 		       ovl_units_text(a, path->cwnd_segs, ovl_units_count(path->cwnd_segs), true));

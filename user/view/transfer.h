@@ -53,6 +53,7 @@ struct ovl_transfer {
 	double mss_bytes, rate_bps, window_bytes, sndbuf_bytes, rcvbuf_bytes;
 	double omit_s, duration_s;
 	bool reverse; /* the far end sends */
+	bool plain;   /* the text has iperf3's columns and lines and no more */
 	bool keep;    /* keep the intervals, for JSON */
 	OVL_VEC(struct ovl_transfer_stream) streams;
 	/* the last one that was measured or omitted; with keep all of them */
