@@ -24,7 +24,7 @@ refused 2 "seconds out of range" "--for '0'" --iface lo --for 0
 refused 2 "negative seconds" "--for '-1'" --iface lo --for=-1
 refused 2 "not a number" "--for 'nan'" --iface lo --for nan
 refused 2 "streams out of range" "1 to 128" --iface lo --load iperf-like -P 129
-refused 2 "bad load" "none, iperf-like, iperf3 or iperf2" --iface lo --load netcat
+refused 2 "bad load" "none, iperf-like, iperf3, iperf2 or rr" --iface lo --load netcat
 refused 2 "iperf2 without peer" "needs --peer" --iface lo --load iperf2
 refused 2 "bad bitrate" "8K to 1000G" --iface lo --load iperf-like --bitrate 1001G
 refused 2 "no bitrate" "8K to 1000G" --iface lo --load iperf-like -b fast

@@ -135,6 +135,12 @@ static void test_hello(void)
 		"{\"instance\":\"a\\u0000b\",\"version\":\"1\"}",
 		"{\"instance\":\"0123456789012345678901234567890123\",\"version\":\"1\"}",
 	};
+	static const char *const unable[] = {
+		"{\"instance\":\"a\",\"version\":\"1\"}",
+		"{\"instance\":\"a\",\"version\":\"1\",\"rr\":2}",
+		"{\"instance\":\"a\",\"version\":\"1\",\"rr\":true}",
+		"{\"instance\":\"a\",\"version\":\"1\",\"rr\":\"1\"}",
+	};
 	struct ovl_wire_hello in = {.instance = "00ff12", .version = "0.1.0"}, out;
 	struct ovl_buf buf = {0};
 
@@ -143,10 +149,37 @@ static void test_hello(void)
 	is_int(ovl_wire_hello_parse(buf.s + 5, buf.n - 5, &out), 0, "and parses");
 	is_str(out.instance, "00ff12", "instance");
 	is_str(out.version, "0.1.0", "version");
+	ok(!out.rr, "no round trips");
+	ovl_buf_clear(&buf);
+	in.rr = true;
+	ovl_wire_hello_format(&in, &buf);
+	ok(!ovl_wire_hello_parse(buf.s + 5, buf.n - 5, &out) && out.rr, "round trips");
+	for (size_t i = 0; i < sizeof(unable) / sizeof(unable[0]); i++)
+		ok(!ovl_wire_hello_parse(unable[i], strlen(unable[i]), &out) && !out.rr,
+		   "no round trips: %s", unable[i]);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		is_int(ovl_wire_hello_parse(bad[i], strlen(bad[i]), &out), -EPROTO, "refused: %s",
 		       bad[i]);
 	ovl_buf_fini(&buf);
+}
+
+static void test_rr(void)
+{
+	static const uint32_t right[] = {1, 100, OVL_WIRE_RR_BYTES_MAX};
+	static const uint32_t wrong[] = {0, OVL_WIRE_RR_BYTES_MAX + 1, UINT32_MAX};
+	uint8_t head[OVL_WIRE_RR_HEAD_BYTES];
+
+	for (int i = 0; i < 3; i++) {
+		ovl_wire_rr_format(right[i], head);
+		is_int(ovl_wire_rr_parse(head), right[i], "messages of %u bytes", right[i]);
+		ovl_wire_rr_format(wrong[i], head);
+		is_int(ovl_wire_rr_parse(head), 0, "not of %u", wrong[i]);
+	}
+	for (int i = 0; i < 4; i++) {
+		ovl_wire_rr_format(1, head);
+		head[i] ^= 0x20;
+		is_int(ovl_wire_rr_parse(head), 0, "another word than OVLQ: byte %d", i);
+	}
 }
 
 static bool same_report(const struct ovl_wire_report *a, const struct ovl_wire_report *b)
@@ -195,6 +228,7 @@ int main(void)
 	test_params();
 	test_params_hostile();
 	test_hello();
+	test_rr();
 	test_report(false);
 	test_report(true);
 	return tap_done();

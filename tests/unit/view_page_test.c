@@ -43,6 +43,16 @@ static void make_sample(struct sample *s, enum scenario scenario)
 		s->m.last.goodput_bps = 6.1e9;
 		s->m.last.rtt_ns = 305000;
 	}
+	if (scenario == LOAD) {
+		struct ovl_load_path *over = &s->m.load.overlay, *under = &s->m.load.underlay;
+
+		over->idle = (struct ovl_latency){true,	 9120,	24100,	31200, 36300,
+						  48000, 96000, 410000, 32700, 1};
+		under->idle = (struct ovl_latency){true,  11800, 19800,	 23100, 26100,
+						   39000, 71000, 216000, 24000, 1};
+		over->loaded = (struct ovl_latency){true,    200,     290000,  910000, 1150000,
+						    1830000, 2410000, 2410000, 930000, 1};
+	}
 	if (scenario == NOFALL) { /* both paths were measured, but no lane explains them */
 		s->m.waterfall.valid = false;
 		copy_str(s->m.waterfall.why_not, "no CPU and no state of the connection limits it");
@@ -169,6 +179,19 @@ static bool only_ascii(const char *text)
 		if ((unsigned char)*text >= 0x7f || ((unsigned char)*text < ' ' && *text != '\n'))
 			return false;
 	return true;
+}
+
+/* The side panel has latencies where there is room for them. */
+static void test_latency(const struct sample *s)
+{
+	struct ovl_buf b = {0};
+
+	paint(&b, s, 120, 50, true);
+	ok(strstr(ovl_buf_str(&b), "31.20 us 48.00 us 910.0 us  1.83 ms"),
+	   "tall: latency of the overlay, idle and loaded");
+	ok(strstr(ovl_buf_str(&b), "23.10 us 39.00 us        -        -"),
+	   "and what was not measured of the underlay is a dash");
+	ovl_buf_fini(&b);
 }
 
 /** Every size; a line that is too long, or a byte out of place, is a failure. */
@@ -300,6 +323,8 @@ int main(void)
 		if (i != HELP && i != PAUSED)
 			test_plain(i, &s);
 		test_sizes(i, &s);
+		if (i == LOAD)
+			test_latency(&s);
 		sample_free(&s.f, &s.m);
 	}
 	test_laws();

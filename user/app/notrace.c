@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -12,6 +11,7 @@
 #include "app/address.h"
 #include "app/delta.h"
 #include "app/outfile.h"
+#include "app/rr_run.h"
 #include "app/signals.h"
 #include "app/tally.h"
 #include "base/clock.h"
@@ -74,18 +74,9 @@ static int open_outputs(struct run *r, struct ovl_err *err)
 /* Sleep until an instant; a signal ends the run. */
 static void wait_until(struct run *r, uint64_t ts_ns)
 {
-	struct pollfd p = {.fd = r->signal_fd, .events = POLLIN};
-	uint64_t now = ovl_clock_ns();
-
-	while (!r->stop && now < ts_ns) {
-		const struct timespec left = {.tv_sec = (time_t)((ts_ns - now) / SECOND_NS),
-					      .tv_nsec = (long)((ts_ns - now) % SECOND_NS)};
-
-		if (ppoll(&p, 1, &left, NULL) > 0) {
-			r->stop = true;
-			r->reason = "signal";
-		}
-		now = ovl_clock_ns();
+	if (!r->stop && ovl_signals_wait(r->signal_fd, ts_ns)) {
+		r->stop = true;
+		r->reason = "signal";
 	}
 }
 
@@ -320,6 +311,8 @@ int ovl_notrace_run(const struct ovl_options *o, const struct ovl_load_spec *spe
 	int rc;
 
 	ovl_signals_early();
+	if (o->load_rr)
+		return ovl_rr_run(o, spec, facts, err);
 	rc = open_outputs(&r, err);
 	if (!rc)
 		rc = run(&r, err);

@@ -188,10 +188,15 @@ static int set_choice(int key, const char *arg, struct ovl_options *o, struct ov
 	case OPT_LOAD:
 		o->load_raw = !strcmp(arg, "iperf2");
 		o->load_plain = !strcmp(arg, "iperf3");
-		o->load = o->load_raw || o->load_plain || !strcmp(arg, "iperf-like");
+		o->load_rr = !strcmp(arg, "rr");
+		o->load = o->load_raw || o->load_plain || o->load_rr || !strcmp(arg, "iperf-like");
 		if (!o->load && strcmp(arg, "none") != 0)
-			return usage(err, key, arg, "none, iperf-like, iperf3 or iperf2");
+			return usage(err, key, arg, "none, iperf-like, iperf3, iperf2 or rr");
 		return 0;
+	case OPT_LATENCY:
+		o->latency_off = !strcmp(arg, "off");
+		return o->latency_off || !strcmp(arg, "auto") ? 0
+							      : usage(err, key, arg, "auto or off");
 	case OPT_TX:
 		o->tx_zerocopy = !strcmp(arg, "zerocopy");
 		return o->tx_zerocopy || !strcmp(arg, "copy")

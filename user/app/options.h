@@ -41,10 +41,12 @@ struct ovl_options {
 	bool load;	 /* --load, not none */
 	bool load_raw;	 /* --load iperf2 */
 	bool load_plain; /* --load iperf3 */
+	bool load_rr;	 /* --load rr */
 	bool reverse;
 	bool tx_zerocopy, rx_trunc;
 	const char *peer, *from, *baseline;
 	bool load_anyway;
+	bool latency_off;	  /* --latency off */
 	double for_s;		  /* NAN: not given */
 	double interval_s;	  /* NAN: not given */
 	double omit_s;		  /* NAN: not given */
@@ -83,8 +85,10 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 /** The usage text of a command; topologies writes the list that belongs to lab's. */
 void ovl_options_help(enum ovl_command command, void (*topologies)(struct ovl_buf *out),
 		      struct ovl_buf *out);
-/** The contract's load.kind: "iperf-like", "iperf3", "iperf2"; "none". */
+/** The contract's load.kind: "iperf-like", "iperf3", "iperf2", "rr"; "none". */
 const char *ovl_options_load(const struct ovl_options *o);
+/** Bytes of one write, or of a message of round trips. */
+uint32_t ovl_options_length(const struct ovl_options *o);
 /** The effective options of a run, for the JSON document's `config`. 0 or -ENOMEM. */
 int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts);
 

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <math.h>
 
+#include "load/wire.h"
+
 /* What only makes a load has no instruments, and towards a peer no interface. */
 static int check_no_trace(const struct ovl_options *o, struct ovl_err *err)
 {
@@ -26,6 +28,27 @@ static int check_no_trace(const struct ovl_options *o, struct ovl_err *err)
 				   "--netns and --from belong to an --iface; without one the load "
 				   "runs from where it is started (`ip netns exec` starts it "
 				   "elsewhere)");
+	return 0;
+}
+
+/* Round trips are one message at a time: what shapes a stream of bulk has no meaning. */
+static int check_rr(const struct ovl_options *o, struct ovl_err *err)
+{
+	if (o->streams > 1 || o->rate_bps || o->tx_zerocopy || o->rx_trunc || o->reverse)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--load rr is one message at a time, there and back: "
+				   "--parallel, --bitrate, --tx, --rx and --reverse have no part "
+				   "in it");
+	if (o->block_bytes > OVL_WIRE_RR_BYTES_MAX)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--length %u with --load rr: a message has at most %d bytes",
+				   o->block_bytes, OVL_WIRE_RR_BYTES_MAX);
+	if (o->json_iperf3.on)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--json-iperf3 has no words for round trips: use --json");
+	if (o->latency_off)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--latency off and --load rr exclude each other");
 	return 0;
 }
 
@@ -61,6 +84,8 @@ int ovl_options_check(const struct ovl_options *o, struct ovl_err *err)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--reverse needs a far end that can be asked to send: --load "
 				   "iperf-like or iperf3");
+	if (o->load_rr && check_rr(o, err))
+		return -EINVAL;
 	if (o->no_trace)
 		return check_no_trace(o, err);
 	if (o->load && o->interval_s < 0.5)

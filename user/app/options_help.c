@@ -97,7 +97,16 @@ const char *ovl_options_load(const struct ovl_options *o)
 {
 	if (!o->load)
 		return "none";
+	if (o->load_rr)
+		return "rr";
 	return o->load_raw ? "iperf2" : o->load_plain ? "iperf3" : "iperf-like";
+}
+
+uint32_t ovl_options_length(const struct ovl_options *o)
+{
+	if (o->block_bytes)
+		return o->block_bytes;
+	return o->load_rr ? 1 : 128u << 10;
 }
 
 int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
@@ -110,6 +119,7 @@ int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
 	rc |= add(facts, "peer", "%s", o->peer ? o->peer : "");
 	rc |= add(facts, "from", "%s", o->from ? o->from : "");
 	rc |= add(facts, "baseline", "%s", o->baseline ? o->baseline : "auto");
+	rc |= add(facts, "latency", "%s", o->latency_off ? "off" : "auto");
 	rc |= add(facts, "reverse", "%s", o->reverse ? "true" : "false");
 	rc |= add(facts, "tx", "%s", o->tx_zerocopy ? "zerocopy" : "copy");
 	rc |= add(facts, "rx", "%s", o->rx_trunc ? "trunc" : "copy");
@@ -118,7 +128,7 @@ int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
 	rc |= isnan(o->for_s) ? 0 : add(facts, "for", "%g", o->for_s);
 	rc |= o->count ? add(facts, "count", "%llu", o->count) : 0;
 	rc |= add(facts, "streams", "%u", o->streams);
-	rc |= add(facts, "length", "%u", o->block_bytes ? o->block_bytes : 128u << 10);
+	rc |= add(facts, "length", "%u", ovl_options_length(o));
 	rc |= add(facts, "congestion", "%s", o->congestion ? o->congestion : "cubic");
 	rc |= add(facts, "set_mss", "%u", o->mss_bytes);
 	rc |= add(facts, "window", "%u", o->window_bytes);

@@ -1,7 +1,9 @@
 #include "app/run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,12 +14,41 @@
 #include "app/scene.h"
 #include "app/signals.h"
 #include "app/session.h"
+#include "app/session_rr.h"
 #include "base/str.h"
+#include "load/rr.h"
+#include "load/rr_server.h"
 
 #define CALIBRATE_NS 200000000
 #define SAMPLE_HZ    997 /* off any round rate that timers run at */
 /* of a busy CPU, for the sampler; the rest of 2 % is left to the reading */
 #define SAMPLE_BUDGET 0.009
+
+/* Threads of round trips in this process, which are known by their names. */
+static int name_rr(struct ovl_session *s)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *e;
+	int rc = 0;
+
+	while (dir && !rc && (e = readdir(dir))) {
+		char path[64], name[32] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", e->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		if (fgets(name, sizeof(name), f) && !strcmp(name, OVL_RR_THREAD "\n"))
+			rc = ovl_collect_class(s->collect, atoi(e->d_name), OVL_TASK_LOAD_TX);
+		else if (!strcmp(name, OVL_RR_SERVER_THREAD "\n"))
+			rc = ovl_collect_class(s->collect, atoi(e->d_name), OVL_TASK_LOAD_RX);
+		fclose(f);
+	}
+	if (dir)
+		closedir(dir);
+	return rc;
+}
 
 /* The sampler must know whose work a task does before the first packet. */
 static int name_tasks(struct ovl_session *s, struct ovl_err *err)
@@ -32,6 +63,8 @@ static int name_tasks(struct ovl_session *s, struct ovl_err *err)
 			rc = ovl_collect_class(s->collect, tids[i],
 					       sender ? OVL_TASK_LOAD_TX : OVL_TASK_LOAD_RX);
 	}
+	if (!rc && s->load)
+		rc = name_rr(s);
 	return rc ? ovl_err_set(
 			    err, OVL_EXIT_FAILED, rc,
 			    "cannot tell the sampler which tasks are the load's: %s; without that "
@@ -131,6 +164,9 @@ static int start(struct ovl_session *s, const struct ovl_options *o, struct ovl_
 		if (!s->load)
 			return -EIO;
 		name_peer(s);
+		s->rr_only = o->load_rr;
+		if (ovl_session_rr_open(s, o, err))
+			return -EIO;
 		if (s->tally && ovl_tally_open(s->tally, s->load, &s->scene->load, o, true))
 			return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	}
@@ -278,6 +314,7 @@ int ovl_cmd_run(const struct ovl_options *o, struct ovl_err *err)
 			}
 		}
 		ovl_tally_close(&tally);
+		ovl_session_rr_close(&s);
 		ovl_load_stop(s.load);
 		ovl_collect_close(s.collect);
 		ovl_model_fini(&s.model);

@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include "app/delta.h"
+#include "app/session_rr.h"
 #include "base/clock.h"
 
-#define SECOND_NS     1000000000ull
-#define FIRST_LOOK_NS 400000000ull /* a screen shows its first numbers after this */
+#define SECOND_NS	    1000000000ull
+#define PAIRS_BEFORE_LOADED 3 /* in a run without an end */
+#define LOADED_LEAST_NS	    300000000ull
+#define FIRST_LOOK_NS	    400000000ull /* a screen shows its first numbers after this */
 
 void ovl_plan_make(const struct ovl_options *o, bool underlay, bool until_quit,
 		   struct ovl_plan *plan)
@@ -48,11 +51,16 @@ void ovl_plan_make(const struct ovl_options *o, bool underlay, bool until_quit,
 		plan->pairs = (uint64_t)fmin(6, fmax(1, floor(total_s / (per_pair * 0.5))));
 	plan->interval_ns = (uint64_t)(o->count ? slice_s * 1e9
 						: total_s * 1e9 / per_pair / (double)plan->pairs);
+	/* a tenth on top of what is measured, within reason */
+	plan->loaded_ns = plan->interval_ns * plan->pairs * (underlay ? 2 : 1) / 10;
+	plan->loaded_ns = plan->loaded_ns < LOADED_LEAST_NS ? LOADED_LEAST_NS
+			  : plan->loaded_ns > SECOND_NS	    ? SECOND_NS
+							    : plan->loaded_ns;
 	if (isnan(o->for_s) && !o->count && until_quit)
 		plan->pairs = 0;
 }
 
-static void paint(struct ovl_session *s)
+void ovl_session_paint(struct ovl_session *s)
 {
 	uint64_t now = ovl_clock_ns();
 
@@ -99,11 +107,10 @@ static void on_input(struct ovl_session *s)
 		any = true;
 	}
 	if (any)
-		paint(s);
+		ovl_session_paint(s);
 }
 
-/* Wait for an instant while keys and signals are served; true when the run shall end. */
-static bool wait_until(struct ovl_session *s, uint64_t until_ts_ns)
+bool ovl_session_wait(struct ovl_session *s, uint64_t until_ts_ns)
 {
 	for (;;) {
 		struct pollfd fds[2] = {
@@ -143,9 +150,9 @@ static bool wait_until(struct ovl_session *s, uint64_t until_ts_ns)
 	}
 }
 
-/* End the current interval as a piece of this phase and let the model have it. */
-static int take(struct ovl_session *s, enum ovl_phase phase, uint32_t pair,
-		const struct ovl_load_delta *load, struct ovl_err *err)
+int ovl_session_take(struct ovl_session *s, enum ovl_phase phase, uint32_t pair,
+		     const struct ovl_load_delta *load, const struct ovl_latency_delta *latency,
+		     struct ovl_err *err)
 {
 	struct ovl_facts *facts = &s->scene->facts;
 	int rc = ovl_collect_end(s->collect, facts, &s->sample, err);
@@ -157,6 +164,8 @@ static int take(struct ovl_session *s, enum ovl_phase phase, uint32_t pair,
 	s->sample.pair = pair;
 	if (load)
 		s->sample.load = *load;
+	if (latency)
+		s->sample.latency = *latency;
 	rc = ovl_outputs_sample(s->out, &s->sample, err);
 	if (!rc && ovl_model_add(s->state, facts, &s->sample))
 		rc = ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
@@ -170,13 +179,13 @@ static int take(struct ovl_session *s, enum ovl_phase phase, uint32_t pair,
 	return rc;
 }
 
-static int publish(struct ovl_session *s, struct ovl_err *err)
+int ovl_session_publish(struct ovl_session *s, struct ovl_err *err)
 {
 	if (s->page.state != OVL_STATE_PAUSED || !s->out->screen) {
 		if (ovl_model_build(s->state, &s->scene->facts, &s->model))
 			return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	}
-	paint(s);
+	ovl_session_paint(s);
 	return ovl_outputs_interval(s->out, &s->scene->facts, &s->model, err);
 }
 
@@ -192,16 +201,16 @@ static int slice(struct ovl_session *s, enum ovl_load_which which, uint32_t pair
 	int rc;
 
 	ovl_load_select(s->load, which);
-	if (wait_until(s, start + s->plan.omit_ns))
+	if (ovl_session_wait(s, start + s->plan.omit_ns))
 		return 0;
-	rc = take(s, OVL_PHASE_SETTLE, pair, NULL, err);
+	rc = ovl_session_take(s, OVL_PHASE_SETTLE, pair, NULL, NULL, err);
 	if (tally)
 		ovl_tally_begin(tally);
 	if (!rc)
 		rc = ovl_load_read(s->load, which, &before, err);
 	if (!rc && tally)
 		ovl_tally_base(tally, &before);
-	if (rc || wait_until(s, start + s->plan.omit_ns + s->plan.interval_ns))
+	if (rc || ovl_session_wait(s, start + s->plan.omit_ns + s->plan.interval_ns))
 		return rc;
 	if (tally && ovl_tally_row(tally, false))
 		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
@@ -211,37 +220,68 @@ static int slice(struct ovl_session *s, enum ovl_load_which which, uint32_t pair
 	if (tally)
 		ovl_tally_read(tally, &after);
 	ovl_delta_take(&before, &after, &delta);
-	rc = take(s, phase, pair, &delta, err);
-	return rc ? rc : publish(s, err);
+	rc = ovl_session_take(s, phase, pair, &delta, NULL, err);
+	return rc ? rc : ovl_session_publish(s, err);
+}
+
+/* Before the first slice: round trips over paths at rest, then each is loaded a while. */
+static int warm_up(struct ovl_session *s, bool underlay, struct ovl_err *err)
+{
+	int rc;
+
+	s->page.state = OVL_STATE_WARMUP;
+	rc = s->rr_only ? 0 : ovl_session_rr_idle(s, err);
+	for (int which = underlay ? OVL_LOAD_UNDERLAY : OVL_LOAD_OVERLAY;
+	     which < OVL_LOAD_PATHS && !rc && !s->stop && !s->rr_only; which++) {
+		ovl_load_select(s->load, (enum ovl_load_which)which);
+		ovl_session_paint(s);
+		ovl_session_wait(s, ovl_clock_ns() + s->plan.warmup_ns);
+	}
+	if (s->page.state == OVL_STATE_WARMUP)
+		s->page.state = OVL_STATE_LIVE;
+	return rc;
+}
+
+static int one_slice(struct ovl_session *s, enum ovl_load_which which, uint32_t pair,
+		     struct ovl_err *err)
+{
+	return s->rr_only ? ovl_session_rr_slice(s, which, pair, err) : slice(s, which, pair, err);
+}
+
+/*
+ * When the last slice has been measured, or some have in a run without an end: what follows is no
+ * part of any.
+ */
+static int after_pair(struct ovl_session *s, uint32_t pair, struct ovl_err *err)
+{
+	const uint64_t last = (s->plan.pairs ? s->plan.pairs : PAIRS_BEFORE_LOADED) - 1;
+
+	if (pair != last || s->stop || s->out->reader_gone || s->rr_only)
+		return 0;
+	return ovl_session_rr_loaded(s, err);
 }
 
 static int run_load(struct ovl_session *s, struct ovl_err *err)
 {
 	bool underlay = s->scene->load.path[OVL_LOAD_UNDERLAY].used;
-	int rc = 0;
+	int rc = warm_up(s, underlay, err);
 
-	s->page.state = OVL_STATE_WARMUP;
-	for (int which = underlay ? OVL_LOAD_UNDERLAY : OVL_LOAD_OVERLAY;
-	     which < OVL_LOAD_PATHS && !s->stop; which++) {
-		ovl_load_select(s->load, (enum ovl_load_which)which);
-		paint(s);
-		wait_until(s, ovl_clock_ns() + s->plan.warmup_ns);
-	}
-	if (s->page.state == OVL_STATE_WARMUP)
-		s->page.state = OVL_STATE_LIVE;
-	rc = ovl_collect_begin(s->collect, err);
+	if (!rc)
+		rc = ovl_collect_begin(s->collect, err);
 	/* u o, o u, u o, …: what drifts hits both alike */
 	for (uint32_t pair = 0; !rc && !s->stop && (!s->plan.pairs || pair < s->plan.pairs);
 	     pair++) {
 		enum ovl_load_which first = pair % 2 ? OVL_LOAD_OVERLAY : OVL_LOAD_UNDERLAY;
 
 		if (underlay)
-			rc = slice(s, first, pair, err);
+			rc = one_slice(s, first, pair, err);
 		if (!rc && !s->stop)
-			rc = slice(s,
-				   underlay && first == OVL_LOAD_OVERLAY ? OVL_LOAD_UNDERLAY
-									 : OVL_LOAD_OVERLAY,
-				   pair, err);
+			rc = one_slice(s,
+				       underlay && first == OVL_LOAD_OVERLAY ? OVL_LOAD_UNDERLAY
+									     : OVL_LOAD_OVERLAY,
+				       pair, err);
+		if (!rc)
+			rc = after_pair(s, pair, err);
 		if (s->out->reader_gone)
 			break;
 	}
@@ -254,14 +294,14 @@ static int first_look(struct ovl_session *s, uint64_t start_ts_ns, struct ovl_er
 {
 	int rc;
 
-	paint(s);
+	ovl_session_paint(s);
 	if (!s->out->screen || s->plan.interval_ns <= 2 * FIRST_LOOK_NS ||
-	    wait_until(s, start_ts_ns + FIRST_LOOK_NS))
+	    ovl_session_wait(s, start_ts_ns + FIRST_LOOK_NS))
 		return 0;
-	rc = take(s, OVL_PHASE_OBSERVE, 0, NULL, err);
+	rc = ovl_session_take(s, OVL_PHASE_OBSERVE, 0, NULL, NULL, err);
 	if (!rc && ovl_model_build(s->state, &s->scene->facts, &s->model))
 		rc = ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
-	paint(s);
+	ovl_session_paint(s);
 	return rc;
 }
 
@@ -273,11 +313,11 @@ static int run_observe(struct ovl_session *s, struct ovl_err *err)
 	if (!rc)
 		rc = first_look(s, edge, err);
 	for (uint32_t i = 0; !rc && (!s->plan.intervals || i < s->plan.intervals); i++) {
-		bool ended = wait_until(s, edge += s->plan.interval_ns);
+		bool ended = ovl_session_wait(s, edge += s->plan.interval_ns);
 
-		rc = take(s, OVL_PHASE_OBSERVE, i, NULL, err);
+		rc = ovl_session_take(s, OVL_PHASE_OBSERVE, i, NULL, NULL, err);
 		if (!rc)
-			rc = publish(s, err);
+			rc = ovl_session_publish(s, err);
 		if (ended)
 			break;
 		/* after SIGSTOP or a suspend: no burst of empty intervals to catch up */
@@ -300,7 +340,7 @@ int ovl_session_run(struct ovl_session *s, struct ovl_err *err)
 	rc = s->load ? run_load(s, err) : run_observe(s, err);
 	if (s->load &&
 	    !rc) /* what happened since the last edge still counts for drops and traffic */
-		take(s, OVL_PHASE_SETTLE, 0, NULL, &later);
+		ovl_session_take(s, OVL_PHASE_SETTLE, 0, NULL, NULL, &later);
 	if (ovl_model_build(s->state, &s->scene->facts, &s->model) && !rc)
 		rc = ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	return rc;

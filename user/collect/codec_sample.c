@@ -166,6 +166,25 @@ static const struct ovl_codec_field load_fields[] = {
 static const struct ovl_codec_table load_table =
 	OVL_CODEC_TABLE(struct ovl_load_delta, "the load", load_fields);
 
+static const struct ovl_codec_field hist_fields[] = {
+	OVL_F(struct ovl_hist, count, UINT),  OVL_F(struct ovl_hist, over, UINT),
+	OVL_F(struct ovl_hist, sum_ns, UINT), OVL_F(struct ovl_hist, min_ns, UINT),
+	OVL_F(struct ovl_hist, max_ns, UINT), OVL_F_ARRAY(struct ovl_hist, bucket),
+};
+static const struct ovl_codec_table hist_table =
+	OVL_CODEC_TABLE(struct ovl_hist, "a histogram", hist_fields);
+
+static const struct ovl_codec_field latency_fields[] = {
+	OVL_F(struct ovl_latency_delta, valid, BOOL),
+	OVL_F_KEY(struct ovl_latency_delta, path, phase_keys),
+	OVL_F(struct ovl_latency_delta, loaded, BOOL),
+	OVL_F(struct ovl_latency_delta, message_bytes, UINT),
+	OVL_F(struct ovl_latency_delta, pace_ns, UINT),
+	OVL_F_SUB(struct ovl_latency_delta, rtt, hist_table),
+};
+static const struct ovl_codec_table latency_table =
+	OVL_CODEC_TABLE(struct ovl_latency_delta, "the latency", latency_fields);
+
 static const struct ovl_codec_field sample_fields[] = {
 	OVL_F(struct ovl_sample, start_ts_ns, UINT),
 	OVL_F(struct ovl_sample, end_ts_ns, UINT),
@@ -181,6 +200,7 @@ static const struct ovl_codec_field sample_fields[] = {
 	OVL_F(struct ovl_sample, retransmits, UINT),
 	OVL_F(struct ovl_sample, retransmits_valid, BOOL),
 	OVL_F_SUB(struct ovl_sample, load, load_table),
+	OVL_F_SUB(struct ovl_sample, latency, latency_table),
 	OVL_F_ARRAY(struct ovl_sample, lost),
 	OVL_F(struct ovl_sample, self_cpu_ns, UINT),
 };

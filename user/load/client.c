@@ -279,6 +279,15 @@ void ovl_client_cookie(const struct ovl_client *client, uint32_t stream,
 		ovl_wire_cookie_format(&cookie, text);
 }
 
+void ovl_load_cookie(const struct ovl_load *load, enum ovl_load_which which, char out[40])
+{
+	const struct ovl_client *client = ovl_load_client(load, which);
+
+	out[0] = '\0';
+	if (client->far != OVL_CLIENT_RAW)
+		ovl_client_cookie(client, 0, out);
+}
+
 static int handshake(struct ovl_client *client, int fd, uint32_t stream, uint64_t deadline_ns,
 		     struct ovl_err *err)
 {

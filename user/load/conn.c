@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "load/mover.h"
+#include "load/rr_server.h"
 #include "load/sniff.h"
 #include "load/sock.h"
 #include "load/turns.h"
@@ -88,9 +89,13 @@ static void leave_session(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint6
 				       .complete = true};
 	uint64_t retransmits;
 
-	session->joined[conn->cookie.stream] = false;
-	session->bytes += session->params.reverse ? ovl_conn_carried(conn, true, &retransmits)
-						  : received(conn);
+	if (conn->state == OVL_CONN_RR)
+		session->rr_joined[conn->cookie.stream - OVL_WIRE_RR_FIRST] = false;
+	else
+		session->joined[conn->cookie.stream] = false;
+	session->bytes += session->params.reverse && conn->state != OVL_CONN_RR
+				  ? ovl_conn_carried(conn, true, &retransmits)
+				  : received(conn);
 	if (--session->open)
 		return;
 	ovl_turn_close(session);
@@ -117,7 +122,10 @@ void ovl_conn_close(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t no
 	if (conn->fd < 0)
 		return;
 	ovl_crew_take(ctx->crew, &conn->job);
-	if (conn->state == OVL_CONN_STREAM || conn->state == OVL_CONN_SOURCE)
+	if (conn->rr)
+		conn->bytes = ovl_rr_server_stop(conn->rr);
+	if (conn->state == OVL_CONN_STREAM || conn->state == OVL_CONN_SOURCE ||
+	    conn->state == OVL_CONN_RR)
 		leave_session(ctx, conn, now_ns);
 	if (conn->state == OVL_CONN_RAW)
 		leave_raw(ctx, conn, now_ns);
@@ -212,11 +220,35 @@ static void share_out(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
 	}
 }
 
+/* Round trips for the session that is there: from here on they are the business of a thread. */
+static int join_rr(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
+{
+	bool *joined = &ctx->session.rr_joined[conn->cookie.stream - OVL_WIRE_RR_FIRST];
+
+	if (*joined)
+		return deny(conn);
+	/* the thread reads; its end, or the client's, shows here as a hang-up */
+	if (ovl_conn_watch(ctx, conn, EPOLLRDHUP))
+		return -EPROTO;
+	/* before the answer, after which the client's process may look for its threads */
+	conn->rr = ovl_rr_server_start(conn->fd);
+	if (!conn->rr || answer(conn, ovl_buf_str(&ctx->hello), ctx->hello.n))
+		return -EPROTO;
+	*joined = true;
+	ctx->session.open++;
+	conn->state = OVL_CONN_RR;
+	conn->deadline_ns = UINT64_MAX;
+	return 0;
+}
+
 /* Make the connection a member of the session that is there. */
 static int join(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
 {
 	struct ovl_session *session = &ctx->session;
 
+	if (conn->cookie.stream >= OVL_WIRE_RR_FIRST &&
+	    conn->cookie.stream < OVL_WIRE_RR_FIRST + OVL_WIRE_RR_CONNS)
+		return join_rr(ctx, conn);
 	if (conn->cookie.stream >= session->params.conns || session->joined[conn->cookie.stream])
 		return deny(conn);
 	if (session->params.reverse)
@@ -385,6 +417,7 @@ int ovl_conn_serve(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now
 	case OVL_CONN_CONTROL_NEW:
 	case OVL_CONN_CONTROL: return ovl_iperf3_run_control(ctx, conn, now_ns);
 	case OVL_CONN_DATA: return ovl_iperf3_run_data(ctx, conn);
+	case OVL_CONN_RR: return -ECONNRESET;
 	default: return read_step(ctx, conn, now_ns);
 	}
 }

@@ -32,6 +32,7 @@ enum ovl_conn_state {
 	OVL_CONN_CONTROL,		     /* of the iperf3 test that runs */
 	OVL_CONN_DATA,			     /* a stream of it */
 	OVL_CONN_RAW,			     /* a sender without a protocol: counting */
+	OVL_CONN_RR,			     /* round trips for the session, on a thread */
 };
 
 /** The one session that is served at a time; it lives as long as it has connections. */
@@ -41,6 +42,7 @@ struct ovl_session {
 	uint32_t open;	  /* connections; 0: no session */
 	uint32_t members; /* of the crew that share them */
 	bool joined[OVL_WIRE_CONNS_MAX];
+	bool rr_joined[OVL_WIRE_RR_CONNS];
 	uint64_t since_ns, bytes;	 /* began; of connections that have left */
 	struct ovl_iperf3_params stream; /* in reverse: of its sockets */
 	struct ovl_mover_source source;	 /* and what they send */
@@ -64,6 +66,7 @@ struct ovl_conn {
 	uint32_t tx_n, tx_left;		  /* length of tx, unsent rest of it */
 	struct ovl_iperf3_server *server; /* of a control connection */
 	uint32_t index;			  /* of a stream in its iperf3 test */
+	struct ovl_rr_server *rr;	  /* what serves round trips */
 };
 
 /** What all connections share; owned by the receiver. */

@@ -358,15 +358,6 @@ void ovl_load_mark(struct ovl_load *load)
 	ovl_stream_mark(&load->sender);
 }
 
-void ovl_load_cookie(const struct ovl_load *load, enum ovl_load_which which, char out[40])
-{
-	const struct ovl_client *client = &load->sender.client[which];
-
-	out[0] = '\0';
-	if (client->far != OVL_CLIENT_RAW)
-		ovl_client_cookie(client, 0, out);
-}
-
 const struct ovl_iperf3_results *ovl_load_far_results(const struct ovl_load *load,
 						      enum ovl_load_which which)
 {
@@ -402,6 +393,11 @@ const char *ovl_load_peer_kind(const struct ovl_load *load, enum ovl_load_which 
 					    [OVL_CLIENT_RAW] = "sink"};
 
 	return kinds[load->sender.client[which].far];
+}
+
+const struct ovl_client *ovl_load_client(const struct ovl_load *load, enum ovl_load_which which)
+{
+	return &load->sender.client[which];
 }
 
 /* End the sender. 0, or -EPIPE: an iperf3 server did not answer. */

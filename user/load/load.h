@@ -133,6 +133,9 @@ uint32_t ovl_load_tids(const struct ovl_load *load, bool sender, pid_t *tids, ui
  * CPU time is unknown), "sink" (the same, of one that was not even asked).
  */
 const char *ovl_load_peer_kind(const struct ovl_load *load, enum ovl_load_which which);
+struct ovl_client; /* client.h */
+/** How a path's far end is reached and what it can do, for further connections of the load. */
+const struct ovl_client *ovl_load_client(const struct ovl_load *load, enum ovl_load_which which);
 /** One connection now; counters are cumulative since start. */
 struct ovl_load_stream {
 	int fd;			    /* names it; of no other use */

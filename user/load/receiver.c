@@ -262,6 +262,7 @@ static int init(struct receiver *r, struct ovl_err *err)
 		id = ovl_clock_ns() ^ (uint64_t)getpid() << 40;
 	snprintf(hello.instance, sizeof(hello.instance), "%016llx", (unsigned long long)id);
 	ovl_str_copy(hello.version, sizeof(hello.version), OVL_VERSION);
+	hello.rr = true;
 	if (ovl_wire_hello_format(&hello, &r->ctx.hello) ||
 	    posix_memalign(&r->ctx.block, 4096, OVL_CONN_READ_BYTES))
 		rc = -ENOMEM;

@@ -292,6 +292,49 @@ int ovl_sock_recv_all(int fd, void *p, size_t n, uint64_t deadline_ns)
 	return 0;
 }
 
+int ovl_sock_blocking(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) ? -errno : 0;
+}
+
+int ovl_sock_send_blocking(int fd, const void *p, size_t n)
+{
+	const char *at = p;
+
+	while (n) {
+		ssize_t sent = send(fd, at, n, MSG_NOSIGNAL);
+
+		if (sent < 0 && errno != EINTR)
+			return -errno;
+		if (sent > 0) {
+			at += sent;
+			n -= (size_t)sent;
+		}
+	}
+	return 0;
+}
+
+int ovl_sock_recv_blocking(int fd, void *p, size_t n)
+{
+	char *at = p;
+
+	while (n) {
+		ssize_t got = recv(fd, at, n, 0);
+
+		if (got == 0)
+			return -ECONNRESET;
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		if (got > 0) {
+			at += got;
+			n -= (size_t)got;
+		}
+	}
+	return 0;
+}
+
 int ovl_sock_info(int fd, struct ovl_sock_info *out)
 {
 	struct tcp_info ti = {0}; /* older kernels fill less of it */

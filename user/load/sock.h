@@ -80,6 +80,15 @@ int ovl_sock_wait(int fd, short events, uint64_t deadline_ns);
 int ovl_sock_send_all(int fd, const void *p, size_t n, uint64_t deadline_ns);
 int ovl_sock_recv_all(int fd, void *p, size_t n, uint64_t deadline_ns);
 
+/** Let recv and send wait by themselves from now on. 0 or -errno. */
+int ovl_sock_blocking(int fd);
+/**
+ * The same on a blocking socket without a deadline: for a thread that is ended by a shutdown of the
+ * socket.
+ */
+int ovl_sock_send_blocking(int fd, const void *p, size_t n);
+int ovl_sock_recv_blocking(int fd, void *p, size_t n);
+
 /** TCP_INFO; members that the kernel does not know stay 0 (none on 4.19 and later). 0 or -errno. */
 int ovl_sock_info(int fd, struct ovl_sock_info *out);
 

@@ -10,6 +10,7 @@
 #define PREFIX_CHARS   (sizeof(OVL_WIRE_PREFIX) - 1)
 #define REPORT_MAGIC   0x4f564c52u /* "OVLR" */
 #define REPORT_1_BYTES 32
+#define RR_MAGIC       0x4f564c51u /* "OVLQ" */
 #define PARAMS_VERSION 1
 
 _Static_assert(PREFIX_CHARS + OVL_WIRE_SESSION_CHARS + OVL_WIRE_STREAM_CHARS + 1 ==
@@ -201,6 +202,7 @@ int ovl_wire_hello_format(const struct ovl_wire_hello *hello, struct ovl_buf *ou
 		return -ENOMEM;
 	json_object_object_add(obj, "instance", json_object_new_string(hello->instance));
 	json_object_object_add(obj, "version", json_object_new_string(hello->version));
+	ovl_jsonio_add(obj, "rr", hello->rr);
 	ovl_buf_put(out, &state, 1);
 	return ovl_jsonio_put(obj, out);
 }
@@ -208,14 +210,31 @@ int ovl_wire_hello_format(const struct ovl_wire_hello *hello, struct ovl_buf *ou
 int ovl_wire_hello_parse(const char *json, size_t n, struct ovl_wire_hello *out)
 {
 	struct json_object *obj = ovl_jsonio_parse(json, n, OVL_WIRE_JSON_MAX);
+	uint32_t rr;
 	bool good;
 
 	if (!obj)
 		return -EPROTO;
 	good = get_text(obj, "instance", is_instance_char, out->instance, sizeof(out->instance)) &&
 	       get_text(obj, "version", is_printable, out->version, sizeof(out->version));
+	/* older peers do not say it, and what newer ones may say instead is not this */
+	out->rr = ovl_jsonio_u32(obj, "rr", 1, 1, &rr);
 	json_object_put(obj);
 	return good ? 0 : -EPROTO;
+}
+
+void ovl_wire_rr_format(uint32_t message_bytes, uint8_t out[OVL_WIRE_RR_HEAD_BYTES])
+{
+	ovl_be_put(out, RR_MAGIC, 4);
+	ovl_be_put(out + 4, message_bytes, 4);
+}
+
+uint32_t ovl_wire_rr_parse(const uint8_t in[OVL_WIRE_RR_HEAD_BYTES])
+{
+	uint64_t bytes = ovl_be_get(in + 4, 4);
+
+	return ovl_be_get(in, 4) == RR_MAGIC && bytes <= OVL_WIRE_RR_BYTES_MAX ? (uint32_t)bytes
+									       : 0;
 }
 
 uint32_t ovl_wire_report_format(const struct ovl_wire_report *report,

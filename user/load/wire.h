@@ -17,6 +17,14 @@
  *
  * Further connections of the session send a cookie that differs in the stream part only and get
  * state 64 at once. State 0xFF: busy with another session.
+ *
+ * A connection for round trips has a stream number from OVL_WIRE_RR_FIRST on, and only with a peer
+ * whose hello has "rr":1. After state 64 the client says once how long a message is, and from then
+ * on each side sends one message in turn, whose contents mean nothing:
+ *
+ *   u32be "OVLQ", u32be message bytes ---------->
+ *   message ------------------------------------>
+ *   <------------------------------------ message
  */
 #ifndef OVL_LOAD_WIRE_H
 #define OVL_LOAD_WIRE_H
@@ -38,6 +46,10 @@
 #define OVL_WIRE_REPORT_NS     100000000ull
 #define OVL_WIRE_CONNS_MAX     256 /* connections of one session, all paths */
 #define OVL_WIRE_BLOCK_MAX     (1024 * 1024)
+#define OVL_WIRE_RR_FIRST      16384 /* stream number of the first path's round trips */
+#define OVL_WIRE_RR_CONNS      2     /* of one session: one for each path */
+#define OVL_WIRE_RR_HEAD_BYTES 8
+#define OVL_WIRE_RR_BYTES_MAX  65536 /* of a message */
 
 /** State bytes: iperf3's, and 64 which is ours. */
 enum ovl_wire_state {
@@ -75,6 +87,7 @@ struct ovl_wire_params {
 struct ovl_wire_hello {
 	char instance[33]; /* differs between processes: tells backends apart */
 	char version[33];
+	bool rr; /* serves round trips */
 };
 
 /** The receiver's word on one connection, cumulative. */
@@ -113,6 +126,11 @@ int ovl_wire_hello_parse(const char *json, size_t n, struct ovl_wire_hello *out)
 
 /** The length in front of a JSON text: 2…OVL_WIRE_JSON_MAX, or 0 if it is out of range. */
 uint32_t ovl_wire_length_parse(const uint8_t head[4]);
+
+/** What a client says first on a connection for round trips. */
+void ovl_wire_rr_format(uint32_t message_bytes, uint8_t out[OVL_WIRE_RR_HEAD_BYTES]);
+/** Bytes of a message, 1…OVL_WIRE_RR_BYTES_MAX; 0: that is no such head. */
+uint32_t ovl_wire_rr_parse(const uint8_t in[OVL_WIRE_RR_HEAD_BYTES]);
 
 /** A report of version 2 with switches, else of version 1; its length. */
 uint32_t ovl_wire_report_format(const struct ovl_wire_report *report,

@@ -23,6 +23,11 @@ bool ovl_facts_on_path(const struct ovl_facts *f, uint32_t ns)
 	return ns < f->ns.n;
 }
 
+bool ovl_facts_rr(const struct ovl_facts *f)
+{
+	return f->load.valid && !strcmp(f->load.kind, "rr");
+}
+
 const char *ovl_facts_kind(const struct ovl_link *link)
 {
 	if (*link->kind)

@@ -108,6 +108,8 @@ void ovl_facts_fini(struct ovl_facts *f);
 const char *ovl_facts_ns(const struct ovl_facts *f, uint32_t ns);
 /** Is this namespace one of the path's? Indices out of range stand for the rest of the machine. */
 bool ovl_facts_on_path(const struct ovl_facts *f, uint32_t ns);
+/** Is the load one of round trips, which has no throughput? */
+bool ovl_facts_rr(const struct ovl_facts *f);
 /** A device's kind in one word: rtnetlink's, else "loopback" or "physical". */
 const char *ovl_facts_kind(const struct ovl_link *link);
 /**

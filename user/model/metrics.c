@@ -28,6 +28,8 @@ static double path_value(const struct ovl_load_path *p, enum ovl_metric metric)
 		return NAN;
 	switch (metric) {
 	case OVL_METRIC_GOODPUT: return p->goodput_bps;
+	case OVL_METRIC_LATENCY_IDLE: return p->idle.valid ? (double)p->idle.p50_ns : NAN;
+	case OVL_METRIC_LATENCY_LOADED: return p->loaded.valid ? (double)p->loaded.p50_ns : NAN;
 	case OVL_METRIC_RTT_P50: return p->rtt.valid ? (double)p->rtt.p50_ns : NAN;
 	case OVL_METRIC_RTT_P99: return p->rtt.valid ? (double)p->rtt.p99_ns : NAN;
 	case OVL_METRIC_SENDER_COST: return p->sender_ns_per_kib;

@@ -52,29 +52,52 @@ static struct ovl_switches build_switches(const struct ovl_switches_acc *acc, ui
 	};
 }
 
+static void build_latency(const struct ovl_path_acc *acc, bool loaded, struct ovl_latency *l)
+{
+	const struct ovl_hist *h = &acc->latency[loaded];
+
+	*l = (struct ovl_latency){.valid = h->count > 0};
+	if (!l->valid)
+		return;
+	l->count = h->count;
+	l->min_ns = h->min_ns;
+	l->max_ns = h->max_ns;
+	l->mean_ns = (double)h->sum_ns / (double)h->count;
+	l->message_bytes = acc->message_bytes[loaded];
+	ovl_hist_quantile(h, 0.50, &l->p50_ns);
+	ovl_hist_quantile(h, 0.90, &l->p90_ns);
+	ovl_hist_quantile(h, 0.99, &l->p99_ns);
+	ovl_hist_quantile(h, 0.999, &l->p999_ns);
+}
+
 static void build_path(const struct ovl_facts *facts, const struct ovl_path_acc *acc,
 		       struct ovl_load_path *p)
 {
 	const struct ovl_conn_acc *c = &acc->conn;
+	const bool rr = ovl_facts_rr(facts);
 	/* a sender that carried bytes was busy: it is its TCP that cannot be asked */
 	const bool told = c->wall_ns && (c->busy_us || !c->bytes);
 	double wall_us = (double)c->wall_ns / 1e3;
 
 	p->valid = c->wall_ns > 0;
-	p->goodput_bps = p->valid ? (double)c->bytes * 8e9 / (double)c->wall_ns : NAN;
+	build_latency(acc, false, &p->idle);
+	build_latency(acc, true, &p->loaded);
+	p->goodput_bps = p->valid && !rr ? (double)c->bytes * 8e9 / (double)c->wall_ns : NAN;
+	p->transactions_ps =
+		rr && p->valid ? (double)p->idle.count * 1e9 / (double)c->wall_ns : NAN;
 	p->bytes = c->bytes;
 	p->wall_ns = c->wall_ns;
-	p->retransmits = ovl_facts_sends(facts) ? (double)c->retransmits : NAN;
+	p->retransmits = ovl_facts_sends(facts) && !rr ? (double)c->retransmits : NAN;
 	build_quantiles(&acc->rtt_us, &p->rtt);
 	p->sender_ns_per_kib = acc->sender_cpu_ns ? per_kib(acc->sender_cpu_ns, c->bytes) : NAN;
 	p->receiver_ns_per_kib =
 		acc->receiver_unknown ? NAN : per_kib(acc->receiver_cpu_ns, c->bytes);
 	p->sender_switches = build_switches(&acc->sender_switches, c->bytes);
 	p->receiver_switches = build_switches(&acc->receiver_switches, c->bytes);
-	p->busy_ratio = told ? fmin(1, (double)c->busy_us / wall_us) : NAN;
-	p->rwnd_ratio = told ? fmin(1, (double)c->rwnd_us / wall_us) : NAN;
-	p->sndbuf_ratio = told ? fmin(1, (double)c->sndbuf_us / wall_us) : NAN;
-	p->cwnd_segs = acc->cwnd_segs ? acc->cwnd_segs : NAN;
+	p->busy_ratio = told && !rr ? fmin(1, (double)c->busy_us / wall_us) : NAN;
+	p->rwnd_ratio = told && !rr ? fmin(1, (double)c->rwnd_us / wall_us) : NAN;
+	p->sndbuf_ratio = told && !rr ? fmin(1, (double)c->sndbuf_us / wall_us) : NAN;
+	p->cwnd_segs = acc->cwnd_segs && !rr ? acc->cwnd_segs : NAN;
 	p->mss_bytes = acc->mss_bytes;
 }
 
@@ -109,6 +132,8 @@ static double payload_bytes(const struct ovl_model_state *state, const struct ov
 {
 	uint64_t carried = state->path[OVL_PHASE_OVERLAY].conn.bytes;
 
+	if (ovl_facts_rr(facts))
+		return NAN;
 	if (facts->load.valid)
 		return carried ? (double)carried : NAN;
 	return ovl_traffic_payload_bytes(state);

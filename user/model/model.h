@@ -90,11 +90,26 @@ struct ovl_switches {
 	double involuntary_per_mib; /* another took the CPU */
 };
 
+/** Round trips of one kind over one path. */
+struct ovl_latency {
+	bool valid;
+	uint64_t count;
+	uint64_t min_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
+	double mean_ns;
+	uint32_t message_bytes;
+};
+
 struct ovl_load_path {
 	bool valid;
-	double goodput_bps;
+	double goodput_bps; /* NAN: a load of round trips */
+	/* of such a load, one at a time; NAN: another load, or none was made */
+	double transactions_ps;
+	struct ovl_latency idle, loaded; /* known without `valid`, too */
 	uint64_t bytes, wall_ns;
-	/* NAN and invalid where the sender is on another host, whose TCP cannot be asked */
+	/*
+	 * NAN and invalid where the sender is on another host, whose TCP cannot be asked; NAN for
+	 * round trips
+	 */
 	double retransmits;
 	struct ovl_quantiles rtt;
 	double sender_ns_per_kib, receiver_ns_per_kib; /* CPU of the load's threads; NAN: unknown */

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hist.h"
 #include "base/vec.h"
 #include "bpf/abi.h"
 #include "model/facts.h"
@@ -104,6 +105,17 @@ struct ovl_load_delta {
 	uint32_t mss_bytes;  /* last reading of tcpi_snd_mss */
 };
 
+/** Round trips of the load's own messages over one path (load/rr.h). */
+struct ovl_latency_delta {
+	bool valid;
+	uint8_t path; /* enum ovl_phase: UNDERLAY or OVERLAY */
+	bool loaded;  /* while bulk of the load filled the path */
+	uint32_t message_bytes;
+	/* 0: one at a time, else one each so often, counted from when it was due */
+	uint64_t pace_ns;
+	struct ovl_hist rtt;
+};
+
 /** What ovltrace itself did. */
 struct ovl_self_delta {
 	uint32_t cpu;
@@ -127,7 +139,8 @@ struct ovl_sample {
 	/* segments, tracepoint tcp:tcp_retransmit_skb, all namespaces of the path */
 	uint64_t retransmits;
 	bool retransmits_valid;
-	struct ovl_load_delta load;    /* of the path named by phase */
+	struct ovl_load_delta load; /* of the path named by phase */
+	struct ovl_latency_delta latency;
 	uint64_t lost[OVL_LOST_COUNT]; /* by enum ovl_lost (bpf/abi.h) */
 	uint64_t self_cpu_ns;	       /* CPU time of ovltrace without its load threads, all CPUs */
 };

@@ -313,6 +313,21 @@ static void add_load(const struct adding *a)
 		ovl_stats_hist_add(&path->rtt_us, d->rtt_us[i]);
 }
 
+static void add_latency(struct ovl_model_state *state, const struct ovl_latency_delta *d)
+{
+	struct ovl_path_acc *path = &state->path[d->path % OVL_PHASES];
+
+	if (!d->valid)
+		return;
+	if ((d->path != OVL_PHASE_UNDERLAY && d->path != OVL_PHASE_OVERLAY) ||
+	    !ovl_hist_sane(&d->rtt)) {
+		state->damaged++;
+		return;
+	}
+	ovl_hist_merge(&path->latency[d->loaded], &d->rtt);
+	path->message_bytes[d->loaded] = d->message_bytes;
+}
+
 /* The pair that a slice belongs to; an older one in its place is forgotten. */
 static struct ovl_pair *pair_get(struct ovl_model_state *state, uint32_t number,
 				 enum ovl_phase phase)
@@ -331,28 +346,40 @@ static struct ovl_pair *pair_get(struct ovl_model_state *state, uint32_t number,
 	return pair;
 }
 
-static double mean_rtt_ns(const struct ovl_load_delta *d)
+static double mean_rtt_ns(const struct ovl_sample *s)
 {
+	const struct ovl_load_delta *d = &s->load;
 	double sum = 0;
+
+	if (s->latency.valid && s->latency.rtt.count)
+		return (double)s->latency.rtt.sum_ns / (double)s->latency.rtt.count;
 
 	for (uint32_t i = 0; i < d->rtt_n; i++)
 		sum += d->rtt_us[i];
 	return d->rtt_n ? sum * 1e3 / d->rtt_n : NAN;
 }
 
+/* Of a slice; round trips have none. */
+static double goodput_bps(const struct adding *a)
+{
+	const struct ovl_load_delta *d = &a->sample->load;
+
+	return a->pair && !ovl_facts_rr(a->facts) ? (double)d->bytes * 8e9 / (double)d->wall_ns
+						  : NAN;
+}
+
 static void add_point(const struct adding *a, uint64_t real_drops)
 {
 	struct ovl_model_state *st = a->state;
 	struct ovl_point *p = &st->history[st->points % OVL_HISTORY];
-	const struct ovl_load_delta *d = &a->sample->load;
 
 	if (!a->rows || !a->main || (a->facts->load.valid && !a->pair))
 		return;
 	st->points++;
 	*p = (struct ovl_point){.bps = NAN, .drops_ps = NAN, .rtt_ns = NAN};
 	if (a->pair) {
-		p->bps = (double)d->bytes * 8e9 / (double)d->wall_ns;
-		p->rtt_ns = mean_rtt_ns(d);
+		p->bps = goodput_bps(a);
+		p->rtt_ns = mean_rtt_ns(a->sample);
 	} else if (st->traffic.seen) {
 		p->bps = st->traffic.last_through_bps;
 	}
@@ -361,9 +388,14 @@ static void add_point(const struct adding *a, uint64_t real_drops)
 }
 
 /* Median as a histogram would say: the lower one of an even number. NAN without readings. */
-static double median_rtt_ns(const struct ovl_load_delta *d)
+static double median_rtt_ns(const struct ovl_sample *s)
 {
+	const struct ovl_load_delta *d = &s->load;
 	uint32_t v[sizeof(d->rtt_us) / sizeof(d->rtt_us[0])];
+	uint64_t ns;
+
+	if (s->latency.valid && ovl_hist_quantile(&s->latency.rtt, 0.5, &ns))
+		return (double)ns;
 
 	for (uint32_t i = 0; i < d->rtt_n; i++) {
 		uint32_t at = i;
@@ -382,11 +414,10 @@ static void keep_last(const struct adding *a, uint64_t real_drops)
 	bool retransmits = s->retransmits_valid && s->retransmits < OVL_COUNT_MAX;
 
 	a->state->last = (struct ovl_last_acc){
-		.goodput_bps =
-			a->pair ? (double)s->load.bytes * 8e9 / (double)s->load.wall_ns : NAN,
+		.goodput_bps = goodput_bps(a),
 		.drops_ps = (double)real_drops * per_s,
 		.retransmits_ps = retransmits ? (double)s->retransmits * per_s : NAN,
-		.rtt_ns = a->pair ? median_rtt_ns(&s->load) : NAN,
+		.rtt_ns = a->pair ? median_rtt_ns(s) : NAN,
 	};
 }
 
@@ -424,7 +455,8 @@ int ovl_model_add(struct ovl_model_state *state, const struct ovl_facts *facts,
 
 	classify(&a);
 	state->duration_ns += a.length_ns;
-	state->intervals++;
+	if (a.length_ns || !sample->latency.valid) /* else a record of round trips alone */
+		state->intervals++;
 	if (a.phase == ovl_state_main(facts))
 		state->main_ns += a.length_ns;
 	if (a.main)
@@ -447,6 +479,7 @@ int ovl_model_add(struct ovl_model_state *state, const struct ovl_facts *facts,
 	}
 	if (a.pair)
 		add_load(&a);
+	add_latency(state, &sample->latency);
 	add_point(&a, real_drops);
 	if (a.main)
 		keep_last(&a, real_drops);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hist.h"
 #include "base/vec.h"
 #include "bpf/abi.h"
 #include "model/acc.h"
@@ -58,6 +59,8 @@ struct ovl_path_acc {
 	struct ovl_switches_acc sender_switches, receiver_switches;
 	uint32_t cwnd_segs, mss_bytes;
 	struct ovl_stats_hist rtt_us;
+	struct ovl_hist latency[2]; /* [0] idle, [1] loaded */
+	uint32_t message_bytes[2];
 };
 
 /** Last interval of the main phase; NAN: unknown, or before the first. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "model/evidence.h"
 #include "model/lane.h"
 #include "model/ledger.h"
@@ -431,6 +432,18 @@ void ovl_verdict_build(const struct ovl_model_state *state, const struct ovl_fac
 	memset(v, 0, sizeof(*v));
 	memset(choice, 0, sizeof(*choice));
 	choice->cpu = -1;
+	if (ovl_facts_rr(facts)) {
+		v->confidence_ratio = NAN;
+		ovl_str_copy(
+			v->sentence, sizeof(v->sentence),
+			"Round trips, one at a time: they tell the latency of a path, not what "
+			"limits its throughput (--load iperf-like does).");
+		ovl_str_copy(choice->why_not, sizeof(choice->why_not),
+			     "round trips, one at a time, have no throughput to lose: --load "
+			     "iperf-like has");
+		v->limit = OVL_LIMIT_UNKNOWN;
+		return;
+	}
 	if (facts->load.valid) {
 		say_load(&l, v, choice);
 		return;

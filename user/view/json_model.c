@@ -32,8 +32,37 @@ static void put_switches(ovl_json o, const char *key, const struct ovl_switches 
 	ovl_json_number(s, "involuntary", switches->involuntary_per_mib);
 }
 
+/* Round trips; null: none were made. */
+static void put_latency(ovl_json o, const char *key, const struct ovl_latency *l)
+{
+	ovl_json latency;
+
+	if (!l->valid) {
+		ovl_json_null(o, key);
+		return;
+	}
+	latency = ovl_json_object(o, key);
+	ovl_json_u64(latency, "count", l->count);
+	ovl_json_u64(latency, "min", l->min_ns);
+	ovl_json_u64(latency, "mean", (uint64_t)(l->mean_ns + 0.5));
+	ovl_json_u64(latency, "p50", l->p50_ns);
+	ovl_json_u64(latency, "p90", l->p90_ns);
+	ovl_json_u64(latency, "p99", l->p99_ns);
+	ovl_json_u64(latency, "p999", l->p999_ns);
+	ovl_json_u64(latency, "max", l->max_ns);
+}
+
+static void put_count(ovl_json o, const char *key, bool known, uint64_t v)
+{
+	if (known)
+		ovl_json_u64(o, key, v);
+	else
+		ovl_json_null(o, key);
+}
+
 static void put_load_path(ovl_json o, const char *key, const struct ovl_load_path *path)
 {
+	const bool bulk = !isnan(path->goodput_bps); /* else round trips */
 	ovl_json p, cost, switches, limited;
 
 	if (!path->valid) {
@@ -42,11 +71,13 @@ static void put_load_path(ovl_json o, const char *key, const struct ovl_load_pat
 	}
 	p = ovl_json_object(o, key);
 	ovl_json_bps(p, "goodput_bps", path->goodput_bps);
-	ovl_json_u64(p, "bytes", path->bytes);
+	put_count(p, "bytes", bulk, path->bytes);
 	ovl_json_u64(p, "wall_ns", path->wall_ns);
 	ovl_json_number(p, "retransmits", path->retransmits);
 	put_rtt(p, &path->rtt);
-	ovl_json_null(p, "latency_idle_ns");
+	put_latency(p, "latency_idle_ns", &path->idle);
+	put_latency(p, "latency_loaded_ns", &path->loaded);
+	ovl_json_number(p, "transactions_ps", path->transactions_ps);
 	cost = ovl_json_object(p, "cpu_ns_per_kib");
 	ovl_json_number(cost, "sender", path->sender_ns_per_kib);
 	ovl_json_number(cost, "receiver", path->receiver_ns_per_kib);
@@ -58,7 +89,7 @@ static void put_load_path(ovl_json o, const char *key, const struct ovl_load_pat
 	ovl_json_number(limited, "rwnd_ratio", path->rwnd_ratio);
 	ovl_json_number(limited, "sndbuf_ratio", path->sndbuf_ratio);
 	ovl_json_number(p, "cwnd_segs", path->cwnd_segs);
-	ovl_json_u64(p, "mss_bytes", path->mss_bytes);
+	put_count(p, "mss_bytes", bulk, path->mss_bytes);
 }
 
 static void put_cpu_number(ovl_json o, const char *key, int cpu)

@@ -75,6 +75,12 @@ static const struct ovl_load_path *shown_path(const struct ovl_page *p)
 	return load->overlay.valid ? &load->overlay : load->underlay.valid ? &load->underlay : NULL;
 }
 
+/* Was bulk measured, whose TCP is looked at? Not with round trips. */
+static bool is_bulk(const struct ovl_load_path *path)
+{
+	return path->valid && !isnan(path->goodput_bps);
+}
+
 static void put_time(struct ovl_buf *b, double ns, bool ascii)
 {
 	char s[OVL_UNITS_MAX];
@@ -91,7 +97,7 @@ static void tcp_words(const struct ovl_page *p, struct ovl_buf *b, const char *g
 	const struct ovl_load_path *path = shown_path(p);
 	const struct ovl_traffic *t = &p->m->traffic;
 	const double rx = t->valid ? t->last_rx_bps : NAN, tx = t->valid ? t->last_tx_bps : NAN;
-	const double cwnd = path ? path->cwnd_segs : NAN;
+	const double cwnd = path && is_bulk(path) ? path->cwnd_segs : NAN;
 	const bool ascii = p->c->ascii, rtt = path && path->rtt.valid;
 	char s[OVL_UNITS_MAX];
 
@@ -104,7 +110,7 @@ static void tcp_words(const struct ovl_page *p, struct ovl_buf *b, const char *g
 			return;
 		ovl_buf_printf(b, "%scwnd %s", gap,
 			       ovl_units_text(s, cwnd, ovl_units_count(cwnd), ascii));
-		if (path)
+		if (path && is_bulk(path))
 			ovl_buf_puts(b, " segs");
 		ovl_buf_printf(b, "%sp99 since start ", gap);
 		put_time(b, rtt ? (double)path->rtt.p99_ns : NAN, ascii);
@@ -344,6 +350,44 @@ static int side_tcp(const struct ovl_page *p, int y)
 	return y + 1;
 }
 
+/** "overlay  31.2 us  48.0 us  310 us  1.2 ms": round trips over one path. */
+static void side_latency_row(const struct ovl_page *p, int y, const char *name,
+			     const struct ovl_load_path *path)
+{
+	const struct ovl_latency *const kinds[] = {&path->idle, &path->loaded};
+	const bool ascii = p->c->ascii;
+	char s[OVL_UNITS_MAX];
+
+	ovl_canvas_put(p->c, p->l.side, 1, y, OVL_INK_NORMAL, name);
+	for (int i = 0; i < 2; i++) {
+		const double p50 = kinds[i]->valid ? (double)kinds[i]->p50_ns : NAN;
+		const double p99 = kinds[i]->valid ? (double)kinds[i]->p99_ns : NAN;
+
+		ovl_canvas_right(p->c, p->l.side, 19 + 18 * i, y, OVL_INK_NORMAL,
+				 ovl_units_text(s, p50, ovl_units_time(p50, ascii), ascii));
+		ovl_canvas_right(p->c, p->l.side, 28 + 18 * i, y, OVL_INK_NORMAL,
+				 ovl_units_text(s, p99, ovl_units_time(p99, ascii), ascii));
+	}
+}
+
+/** Once there are any, and where they push nothing out: CPUs and drops take three rows each. */
+static int side_latency(const struct ovl_page *p, int y)
+{
+	const struct ovl_load_model *load = &p->m->load;
+	static const char *const heads[] = {"idle p50", "p99", "load p50", "p99"};
+
+	if (!load->valid || !(load->overlay.idle.valid || load->underlay.idle.valid) ||
+	    p->l.side.h - y < 9)
+		return y;
+	ovl_canvas_put(p->c, p->l.side, 1, y, OVL_INK_STRONG, "latency");
+	for (int i = 0; i < 4; i++)
+		ovl_canvas_right(p->c, p->l.side, 19 + 9 * i, y, OVL_INK_STRONG, heads[i]);
+	side_latency_row(p, ++y, "overlay", &load->overlay);
+	if (p->f->load.has_underlay)
+		side_latency_row(p, ++y, "underlay", &load->underlay);
+	return y + 1;
+}
+
 /** Right panel: drops a second in the last interval, and since the start by reason. */
 static void side_drops(const struct ovl_page *p, int y)
 {
@@ -383,6 +427,7 @@ void ovl_page_side(const struct ovl_page *p)
 		return;
 	y = side_interface(p, y);
 	y = side_tcp(p, y);
+	y = side_latency(p, y);
 	y = side_cpus(p, y, p->l.side.h - y - 2);
 	side_drops(p, y);
 }

@@ -38,6 +38,10 @@ static void put_rates(struct ovl_buf *b, const struct ovl_facts *f, const struct
 		put_number(b, "overlay", m->last.goodput_bps, ovl_units_rate(m->last.goodput_bps));
 		return;
 	}
+	if (ovl_facts_rr(f)) {
+		ovl_buf_puts(b, "  overlay");
+		return;
+	}
 	if (f->load.valid) {
 		put_number(b, "overlay", m->last.goodput_bps, ovl_units_rate(m->last.goodput_bps));
 		return;
@@ -97,7 +101,7 @@ void ovl_plain_interval(struct ovl_buf *out, const char *clock, const struct ovl
 	ovl_buf_puts(&b, "\n");
 	if (m->waterfall.valid)
 		put_terms(&b, f, m);
-	else if (f->load.valid && *m->waterfall.why_not)
+	else if (f->load.valid && !ovl_facts_rr(f) && *m->waterfall.why_not)
 		ovl_buf_printf(&b, "          %s\n", m->waterfall.why_not);
 	if (!m->waterfall.valid && m->cpu.valid && m->cpu.busy_ns)
 		put_shares(&b, m);

@@ -292,12 +292,12 @@ static void put_cost_path(struct ovl_buf *b, const char *name, const struct ovl_
 	ovl_buf_puts(b, "\n");
 }
 
-static void put_tcp(struct ovl_buf *b, const struct ovl_model *m)
+static void put_tcp(struct ovl_buf *b, const struct ovl_facts *f, const struct ovl_model *m)
 {
 	ovl_buf_puts(b, "\nTCP  retransmits of all flows on the path ");
 	ovl_words_per_s(b, m->retransmits_ps, true);
 	ovl_buf_puts(b, "\n");
-	if (!m->load.valid)
+	if (!m->load.valid || ovl_facts_rr(f))
 		return;
 	ovl_buf_printf(b, "  %-9s%12s%9s%10s%10s%7s%8s%8s\n", "load", "goodput", "retrans",
 		       "RTT p50", "RTT p99", "cwnd", "rwnd", "sndbuf");
@@ -307,6 +307,48 @@ static void put_tcp(struct ovl_buf *b, const struct ovl_model *m)
 		       "switches/MiB: sender", "receiver");
 	put_cost_path(b, "overlay", &m->load.overlay);
 	put_cost_path(b, "underlay", &m->load.underlay);
+}
+
+static void put_latency_path(struct ovl_buf *b, const char *name, const struct ovl_load_path *path)
+{
+	const struct ovl_latency *const kinds[] = {&path->idle, &path->loaded};
+	char s[OVL_UNITS_MAX];
+
+	if (!path->idle.valid && !path->loaded.valid)
+		return;
+	ovl_buf_printf(b, "  %-9s", name);
+	for (int i = 0; i < 2; i++) {
+		const struct ovl_latency *l = kinds[i];
+		const uint64_t ns[] = {l->p50_ns, l->p99_ns, l->max_ns};
+
+		for (int k = 0; k < 3; k++) {
+			double v = l->valid ? (double)ns[k] : NAN;
+
+			ovl_buf_printf(b, k ? "%10s" : "%12s",
+				       ovl_units_text(s, v, ovl_units_time(v, true), true));
+		}
+	}
+	ovl_buf_puts(b, "\n");
+}
+
+static void put_latency(struct ovl_buf *b, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	const struct ovl_load_path *over = &m->load.overlay, *under = &m->load.underlay;
+
+	if (!m->load.valid || !(over->idle.valid || over->loaded.valid || under->idle.valid))
+		return;
+	ovl_buf_printf(
+		b,
+		"\nLATENCY of round trips of a %u-byte message\n  %-9s%12s%10s%10s%12s%10s%10s\n",
+		over->idle.valid ? over->idle.message_bytes : 1, "", "idle p50", "p99", "max",
+		"loaded p50", "p99", "max");
+	put_latency_path(b, "overlay", over);
+	put_latency_path(b, "underlay", under);
+	put_wrapped(b, ovl_facts_rr(f)
+			       ? "idle: one at a time, there and back; half of it is what qperf "
+				 "prints."
+			       : "idle: one at a time, before the load. loaded: while bulk fills "
+				 "the path, each from when it was due.");
 }
 
 /** Counters that point to trouble when they move; the JSON document has all. */
@@ -376,7 +418,8 @@ void ovl_plain_report(struct ovl_buf *out, const struct ovl_facts *f, const stru
 	put_waterfall(&b, f, m);
 	put_costs(&b, m);
 	put_drops(&b, f, m);
-	put_tcp(&b, m);
+	put_tcp(&b, f, m);
+	put_latency(&b, f, m);
 	put_counters(&b, f, m);
 	put_self(&b, f, m);
 	ovl_utf8_clean(out, ovl_buf_str(&b));
