@@ -183,12 +183,14 @@ int ovl_wire_params_parse(const char *json, size_t n, struct ovl_wire_params *ou
 	       ovl_jsonio_u32(own, "conns", 1, OVL_WIRE_CONNS_MAX, &out->conns) &&
 	       ovl_jsonio_u32(own, "window_bytes", 0, INT32_MAX, &out->window_bytes) &&
 	       ovl_jsonio_u32(own, "max_frames", 0, INT32_MAX, &out->max_frames) &&
-	       ovl_jsonio_u32(own, "rx_trunc", 0, 1, &out->rx_trunc) &&
-	       ovl_jsonio_u32(own, "reverse", 0, 1, &reverse);
-	out->reverse = good && reverse;
+	       ovl_jsonio_u32(own, "rx_trunc", 0, 1, &out->rx_trunc);
+	/* not said by older clients: */
 	out->report = 1;
-	if (good && json_object_object_get_ex(own, "report", NULL)) /* not said by older clients */
+	if (good && json_object_object_get_ex(own, "report", NULL))
 		good = ovl_jsonio_u32(own, "report", 1, INT32_MAX, &out->report);
+	if (good && json_object_object_get_ex(own, "reverse", NULL))
+		good = ovl_jsonio_u32(own, "reverse", 0, 1, &reverse);
+	out->reverse = good && reverse;
 	json_object_put(obj);
 	return good ? 0 : -EPROTO;
 }
