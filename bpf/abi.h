@@ -10,10 +10,11 @@
 #define OVL_STACK_DEPTH	  127	/* frames of one stack: the kernel's maximum */
 #define OVL_STACK_BUCKETS 16384 /* of one stack map, a power of two */
 #define OVL_SAMPLE_ENTRIES \
-	16384			/* distinct (stack, CPU, task class, mode) per interval, at least */
-#define OVL_TASK_ENTRIES   1024 /* tasks with a class of their own */
-#define OVL_DROP_ENTRIES   4096 /* distinct (reason, location, device) per interval */
-#define OVL_DEVICE_ENTRIES 4096 /* devices and namespaces a drop can be attributed to */
+	16384 /* distinct (stack, CPU, task class, mode) per interval, at least */
+#define OVL_TASK_ENTRIES    1024 /* tasks with a class of their own */
+#define OVL_DROP_ENTRIES    4096 /* distinct (reason, location, device) per interval */
+#define OVL_CONNECT_ENTRIES 4096 /* addresses and ports that were connected to */
+#define OVL_DEVICE_ENTRIES  4096 /* devices and namespaces a drop can be attributed to */
 #define OVL_DROP_BUDGET \
 	200000 /* kfree_skb events a second and CPU that are looked at; the rest is counted */
 
@@ -67,11 +68,26 @@ struct ovl_drop_value {
 	__u64 segs; /* wire segments: gso_segs of each, at least 1 */
 };
 
+/** Key of attempts to connect to one address (value: struct ovl_connect_value). */
+struct ovl_connect_key {
+	__u64 netns; /* inode of the client's network namespace */
+	__u8 addr[16];
+	__u16 family; /* AF_INET, AF_INET6 */
+	__u16 port;
+	__u32 pad;
+};
+
+/** They only grow. */
+struct ovl_connect_value {
+	__u64 tried, answered, refused, unanswered, repeated;
+};
+
 /** Programs whose runs are counted per CPU in `runs`. */
 enum ovl_prog {
 	OVL_PROG_SAMPLER = 0,
 	OVL_PROG_DROPS,
 	OVL_PROG_RETRANSMIT,
+	OVL_PROG_CONNECT,
 	OVL_PROG_COUNT,
 };
 
@@ -81,6 +97,7 @@ enum ovl_lost {
 	OVL_LOST_SAMPLE_MAP,  /* sample map full */
 	OVL_LOST_DROP_MAP,    /* drop map full */
 	OVL_LOST_DROP_BUDGET, /* drops beyond the per-second budget */
+	OVL_LOST_CONNECT_MAP, /* map of attempts to connect full */
 	OVL_LOST_COUNT,
 };
 

@@ -17,6 +17,9 @@ struct {
 	__type(value, __u64);
 } retransmits SEC(".maps");
 
+/** connect.bpf.c */
+void ovl_connect_again(struct sock *sk);
+
 /* Segments of a packet that is sent again, as the kernel's own RetransSegs counts them. */
 static __always_inline __u16 segments(struct sk_buff *skb)
 {
@@ -41,6 +44,7 @@ int ovl_retransmit(__u64 *ctx)
 	n = bpf_map_lookup_elem(&retransmits, &netns);
 	if (n)
 		*n += segments((void *)ctx[1]);
+	ovl_connect_again(sk);
 	return 0;
 }
 

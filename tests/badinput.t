@@ -46,7 +46,7 @@ refused 2 "from without peer" "--from needs --peer" --iface lo --load iperf-like
 refused 2 "option of another command" "no option --offloads" --iface lo --offloads all
 refused 2 "json with a space" "--json=FILE" --iface lo --json out.json
 refused 2 "empty value" "empty value" --iface=
-refused 2 "list what" "stages, hooks or metrics" list sideways
+refused 2 "list what" "stages, hooks, metrics or rules" list sideways
 refused 2 "a bound on nothing" "begins with one of goodput" --iface lo --fail-if 'beauty>1'
 refused 2 "a bound in a wrong unit" "a share, such as" --iface lo --fail-if 'loss>2G'
 refused 2 "a bound without a comparison" "< <= > >=" --iface lo --fail-if 'loss=2'

@@ -20,6 +20,12 @@ for group in build run test; do
 	[[ $got == *"$group:$want"* ]]
 	ok $? "README lists the $group packages as scripts/packages.txt does" "$group:$want"
 done
+while IFS=$'\t' read -r rule level kind wrong needs; do
+	grep -qxF "| \`$rule\` | $level | $kind | $wrong | $needs |" README.md
+	ok $? "README lists rule $rule as the program does"
+done < <("$OVLTRACE" list rules)
+[ "$("$OVLTRACE" list rules | wc -l)" -ge 40 ]
+ok $? "there are rules"
 for script in demo test; do
 	[ -x scripts/$script ]
 	ok $? "scripts/$script, named in README, can be run"

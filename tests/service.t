@@ -2,7 +2,7 @@
 # The load through what a Kubernetes Service is to it: an address that nft rewrites to one of one
 # or two endpoints, another for each connection.
 # needs: root
-# timeout: 120
+# timeout: 180
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 need_root
@@ -92,4 +92,33 @@ done
 # what users see without us
 run timeout 4 ip netns exec "$ns-a" iperf3 -c 198.51.100.2 -t 1
 is "$RC" 124 "iperf3 itself hangs there"
+
+# qperf: its control connection is translated, its data port is not, and ovltrace beside names that
+if command -v qperf > /dev/null; then
+	ip netns exec "$ns-a" nft -f - <<-END
+		table ip svc9 {
+			chain out {
+				type nat hook output priority -100; policy accept;
+				ip daddr 198.51.100.9 tcp dport 19765 dnat to 192.0.2.2:19765
+			}
+		}
+	END
+	start ip netns exec "$ns-b" qperf > /dev/null 2>&1
+	wait_until listens "$ns-b" 19765
+	start "$OVLTRACE" --netns "$ns-a" --iface "svc$$" -d 1 --count 60 --jsonl="$T/beside.jsonl" > /dev/null 2>&1
+	beside=$STARTED
+	wait_until begun "$T/beside.jsonl"
+	run timeout 20 ip netns exec "$ns-a" qperf -t 1 198.51.100.9 tcp_bw
+	[ "$RC" != 0 ]
+	ok $? "qperf fails through a Service" "$OUT$ERR"
+	named() { grep -q '"rule":"service_port_untranslated"' "$T/beside.jsonl"; }
+	wait_until named
+	kill -INT "$beside" 2> /dev/null
+	wait_until gone "$beside"
+	title=$(grep '"type":"finding"' "$T/beside.jsonl" | head -1)
+	like "$title" 'SYN to 198.51.100.9:[0-9]+ gets no answer: .*its port 19765 answers.*qperf' "and is named"
+	like "$title" '"level":"critical"' "as what stops it"
+else
+	skip "needs the program qperf"
+fi
 finish

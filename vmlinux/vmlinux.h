@@ -69,12 +69,25 @@ struct net_device {
 	possible_net_t nd_net;
 };
 
+struct in6_addr {
+	union {
+		__u8 u6_addr8[16];
+	} in6_u;
+};
+
 struct sock_common {
+	__be32 skc_daddr;
+	__be16 skc_dport;
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
 	possible_net_t skc_net;
+	struct in6_addr skc_v6_daddr;
 };
 
 struct sock {
 	struct sock_common __sk_common;
+	int sk_err;
+	__u16 sk_protocol; /* a bit field before 5.6 */
 };
 
 struct skb_shared_info {

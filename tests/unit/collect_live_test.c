@@ -389,7 +389,7 @@ int main(void)
 	if (!c)
 		return tap_done();
 	is_int(facts.sample_hz, HZ, "the sampler runs");
-	is_int(facts.progs_attached, 2, "drops and retransmissions are attached");
+	is_int(facts.progs_attached, 3, "drops, retransmissions and connections are attached");
 	is_int(facts.missing.n, 0, "nothing is missing");
 	ovl_vec_each(m, &facts.missing)
 		printf("# %s: %s\n", m->hook, m->reason);

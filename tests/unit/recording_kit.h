@@ -147,6 +147,12 @@ static inline void rnd_sample(struct ovl_sample *s, const struct ovl_facts *f)
 		counter->ns = rnd() % 2 ? OVL_NS_MACHINE : counter->ns % (uint32_t)f->ns.n;
 	ovl_vec_each(drop, &s->drops)
 		drop->ns = rnd() % 2 ? OVL_NS_MACHINE : drop->ns % (uint32_t)f->ns.n;
+	ovl_vec_each(reading, &s->readings)
+		reading->ns = rnd() % 2 ? OVL_NS_MACHINE : reading->ns % (uint32_t)f->ns.n;
+	ovl_vec_each(flow, &s->flows)
+		flow->ns = flow->ns % (uint32_t)f->ns.n;
+	ovl_vec_each(attempt, &s->attempts)
+		attempt->ns = attempt->ns % (uint32_t)f->ns.n;
 }
 
 /* ---- comparison by table: the name of the first member that differs, NULL: equal ---- */

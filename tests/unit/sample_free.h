@@ -14,6 +14,10 @@ static inline void sample_free(struct ovl_facts *f, struct ovl_model *m)
 	ovl_vec_fini(&m->devices);
 	ovl_vec_fini(&m->drops);
 	ovl_vec_fini(&m->counters);
+	ovl_vec_fini(&m->readings);
+	ovl_vec_fini(&m->flows);
+	ovl_vec_fini(&m->attempts);
+	ovl_vec_fini(&m->findings);
 }
 
 /** Numbers far beyond what machines do today, and the longest names. */

@@ -67,7 +67,7 @@ static ovl_json parse(struct ovl_buf *b)
 
 #define MODEL_KEYS \
 	"duration_ns interval_ns load traffic devices verdict waterfall cpu paths copies " \
-	"segmentation latency drops counters flows findings self"
+	"segmentation latency drops counters flows findings attempts self"
 
 /** Members by group, to their leaves. */
 static const char *const about_members[] = {
@@ -198,7 +198,7 @@ static void test_each(ovl_json o, const char *const *members, size_t n)
 
 static void test_members(ovl_json o)
 {
-	is_str(keys(o), "schema tool host config iface " MODEL_KEYS " exit",
+	is_str(keys(o), "schema tool host config iface " MODEL_KEYS " readings exit",
 	       "members of the document, in the contract's order");
 	test_group(o, about_members);
 	test_group(o, load_members);
@@ -442,7 +442,7 @@ static void test_records(void)
 	ovl_buf_clear(&b);
 	ovl_json_end(&b, &f, &m, &done);
 	o = parse(&b);
-	is_str(keys(o), "type schema tool host config iface " MODEL_KEYS " exit", "end");
+	is_str(keys(o), "type schema tool host config iface " MODEL_KEYS " readings exit", "end");
 	json_object_put(o);
 	sample_free(&f, &m);
 	ovl_buf_fini(&b);

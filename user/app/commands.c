@@ -9,6 +9,7 @@
 #include "collect/collect.h"
 #include "model/metrics.h"
 #include "model/stage.h"
+#include "view/findings.h"
 
 int ovl_cmd_print(struct ovl_buf *b, struct ovl_err *err)
 {
@@ -131,8 +132,10 @@ int ovl_cmd_list(const struct ovl_options *o, struct ovl_err *err)
 		list_hooks(&b);
 	else if (o->n_args == 1 && !strcmp(o->args[0], "metrics"))
 		list_metrics(&b);
+	else if (o->n_args == 1 && !strcmp(o->args[0], "rules"))
+		ovl_findings_rules(&b);
 	else
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "list wants: stages, hooks or metrics");
+				   "list wants: stages, hooks, metrics or rules");
 	return ovl_cmd_print(&b, err);
 }

@@ -21,7 +21,7 @@ static const char *const heads[] = {
 		"       ovltrace doctor [options]            what this kernel and process allow\n"
 		"       ovltrace replay FILE [options]       look at a recording\n"
 		"       ovltrace diff A B [--json]           what changed between two recordings\n"
-		"       ovltrace list stages|hooks|metrics   the tables\n"
+		"       ovltrace list stages|hooks|metrics|rules   the tables\n"
 		"       ovltrace relay TUN LOCAL SUBNET=REMOTE...  tun to UDP, as flannel's udp "
 		"backend\n\n"
 		"example: ovltrace --load iperf-like --iface flannel.1\n\n",
@@ -46,7 +46,7 @@ static const char *const heads[] = {
 		"usage: ovltrace doctor [options]      check kernel, rights and interface\n\n",
 	[OVL_CMD_DIFF] = "usage: ovltrace diff A B [options]      what changed between two "
 			 "recordings\n\n",
-	[OVL_CMD_LIST] = "usage: ovltrace list stages|hooks|metrics\n\n",
+	[OVL_CMD_LIST] = "usage: ovltrace list stages|hooks|metrics|rules\n\n",
 };
 
 void ovl_options_help(enum ovl_command command, void (*topologies)(struct ovl_buf *out),

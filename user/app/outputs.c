@@ -199,6 +199,7 @@ int ovl_outputs_finish(struct ovl_outputs *out, const struct ovl_facts *facts,
 		rc = rc ? rc : now;
 	}
 	if (out->jsonl.fd >= 0) {
+		ovl_json_found(&out->buf, facts, model);
 		ovl_json_end(&out->buf, facts, model, how);
 		now = flush(out, &out->jsonl, rc ? &later : err);
 		rc = rc ? rc : now;

@@ -67,9 +67,10 @@ static struct ovl_calibrate_runs runs_of_fd(int prog_fd)
 
 static struct ovl_calibrate_runs runs_of(const struct ovl_instruments *in, int prog)
 {
-	const struct bpf_program *p = prog == OVL_PROG_SAMPLER ? in->skel->progs.ovl_sampler
-				      : prog == OVL_PROG_DROPS ? in->skel->progs.ovl_drop
-							       : in->skel->progs.ovl_retransmit;
+	const struct bpf_program *p = prog == OVL_PROG_SAMPLER	 ? in->skel->progs.ovl_sampler
+				      : prog == OVL_PROG_DROPS	 ? in->skel->progs.ovl_drop
+				      : prog == OVL_PROG_CONNECT ? in->skel->progs.ovl_connect
+								 : in->skel->progs.ovl_retransmit;
 
 	if (!in->loaded[prog])
 		return (struct ovl_calibrate_runs){0};

@@ -185,6 +185,53 @@ static const struct ovl_codec_field latency_fields[] = {
 static const struct ovl_codec_table latency_table =
 	OVL_CODEC_TABLE(struct ovl_latency_delta, "the latency", latency_fields);
 
+static const struct ovl_codec_field reading_fields[] = {
+	OVL_F(struct ovl_reading, ns, UINT),	OVL_F(struct ovl_reading, kind, STR),
+	OVL_F(struct ovl_reading, object, STR), OVL_F(struct ovl_reading, name, STR),
+	OVL_F(struct ovl_reading, text, STR),	OVL_F(struct ovl_reading, value, INT),
+	OVL_F(struct ovl_reading, delta, INT),
+};
+static const struct ovl_codec_table reading_table =
+	OVL_CODEC_TABLE(struct ovl_reading, "a reading", reading_fields);
+
+static const struct ovl_codec_field flow_fields[] = {
+	OVL_F(struct ovl_flow, ns, UINT),
+	OVL_F(struct ovl_flow, src, STR),
+	OVL_F(struct ovl_flow, dst, STR),
+	OVL_F(struct ovl_flow, state, UINT),
+	OVL_F(struct ovl_flow, app_limited, BOOL),
+	OVL_F(struct ovl_flow, acked_bytes, UINT),
+	OVL_F(struct ovl_flow, received_bytes, UINT),
+	OVL_F(struct ovl_flow, sent_segs, UINT),
+	OVL_F(struct ovl_flow, retrans_segs, UINT),
+	OVL_F(struct ovl_flow, dsack_segs, UINT),
+	OVL_F(struct ovl_flow, busy_us, UINT),
+	OVL_F(struct ovl_flow, rwnd_us, UINT),
+	OVL_F(struct ovl_flow, sndbuf_us, UINT),
+	OVL_F(struct ovl_flow, total_acked_bytes, UINT),
+	OVL_F(struct ovl_flow, rtt_us, UINT),
+	OVL_F(struct ovl_flow, min_rtt_us, UINT),
+	OVL_F(struct ovl_flow, cwnd_segs, UINT),
+	OVL_F(struct ovl_flow, mss_bytes, UINT),
+	OVL_F(struct ovl_flow, pmtu_bytes, UINT),
+	OVL_F(struct ovl_flow, snd_wnd_bytes, UINT),
+	OVL_F(struct ovl_flow, unacked_segs, UINT),
+	OVL_F(struct ovl_flow, unsent_bytes, UINT),
+	OVL_F(struct ovl_flow, timeouts, UINT),
+	OVL_F(struct ovl_flow, probes, UINT),
+};
+static const struct ovl_codec_table flow_table =
+	OVL_CODEC_TABLE(struct ovl_flow, "a flow", flow_fields);
+
+static const struct ovl_codec_field attempt_fields[] = {
+	OVL_F(struct ovl_attempt, ns, UINT),	     OVL_F(struct ovl_attempt, dst, STR),
+	OVL_F(struct ovl_attempt, port, UINT),	     OVL_F(struct ovl_attempt, tried, UINT),
+	OVL_F(struct ovl_attempt, answered, UINT),   OVL_F(struct ovl_attempt, refused, UINT),
+	OVL_F(struct ovl_attempt, unanswered, UINT), OVL_F(struct ovl_attempt, repeated_segs, UINT),
+};
+static const struct ovl_codec_table attempt_table =
+	OVL_CODEC_TABLE(struct ovl_attempt, "an attempt to connect", attempt_fields);
+
 static const struct ovl_codec_field sample_fields[] = {
 	OVL_F(struct ovl_sample, start_ts_ns, UINT),
 	OVL_F(struct ovl_sample, end_ts_ns, UINT),
@@ -197,6 +244,11 @@ static const struct ovl_codec_field sample_fields[] = {
 	OVL_F_VEC(struct ovl_sample, counters, counter_table, 100000),
 	OVL_F_VEC(struct ovl_sample, drops, drop_table, 100000),
 	OVL_F_VEC(struct ovl_sample, self, self_table, OVL_CODEC_CPUS_MAX),
+	OVL_F_VEC(struct ovl_sample, readings, reading_table, 20000),
+	OVL_F_VEC(struct ovl_sample, flows, flow_table, 4096),
+	OVL_F_VEC(struct ovl_sample, attempts, attempt_table, 20000),
+	OVL_F(struct ovl_sample, flows_valid, BOOL),
+	OVL_F(struct ovl_sample, attempts_valid, BOOL),
 	OVL_F(struct ovl_sample, retransmits, UINT),
 	OVL_F(struct ovl_sample, retransmits_valid, BOOL),
 	OVL_F_SUB(struct ovl_sample, load, load_table),
@@ -213,6 +265,20 @@ static int bad_ns(uint32_t ns, const char *what, const struct ovl_facts *f, stru
 		return 0;
 	return ovl_err_set(err, OVL_EXIT_INPUT, -EINVAL, "%s names namespace %" PRIu32 " of %zu",
 			   what, ns, f->ns.n);
+}
+
+static int check_evidence(const struct ovl_sample *s, const struct ovl_facts *f,
+			  struct ovl_err *err)
+{
+	int rc = 0;
+
+	ovl_vec_each(reading, &s->readings)
+		rc = rc ? rc : bad_ns(reading->ns, "a reading", f, err);
+	ovl_vec_each(flow, &s->flows)
+		rc = rc ? rc : bad_ns(flow->ns, "a flow", f, err);
+	ovl_vec_each(attempt, &s->attempts)
+		rc = rc ? rc : bad_ns(attempt->ns, "an attempt to connect", f, err);
+	return rc;
 }
 
 int ovl_codec_sample_check(const struct ovl_sample *s, const struct ovl_facts *f,
@@ -240,5 +306,5 @@ int ovl_codec_sample_check(const struct ovl_sample *s, const struct ovl_facts *f
 		if (rc)
 			return rc;
 	}
-	return 0;
+	return check_evidence(s, f, err);
 }

@@ -31,7 +31,8 @@ struct ovl_collect;
 
 /**
  * Load and attach the instruments for the namespaces in facts->ns (entered by the fds in ns_fd,
- * same order). Fills facts->{sample_hz, *_cost_ns, progs_attached, missing, libbpf_version}.
+ * same order; both must stay until this is closed). Fills facts->{sample_hz, *_cost_ns,
+ * progs_attached, missing, libbpf_version}.
  * Instruments that the kernel refuses are listed in facts->missing; only when none is left does
  * this fail
  * (OVL_EXIT_RIGHTS with the capability named, or OVL_EXIT_KERNEL).

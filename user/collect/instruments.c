@@ -29,6 +29,7 @@ static const struct {
 	[OVL_PROG_SAMPLER] = {"perf_event", "where CPU time goes: stages, waterfall and verdict"},
 	[OVL_PROG_DROPS] = {"tp_btf/kfree_skb", "drops by reason, place and device"},
 	[OVL_PROG_RETRANSMIT] = {"tp_btf/tcp_retransmit_skb", "TCP retransmissions by namespace"},
+	[OVL_PROG_CONNECT] = {"tp_btf/inet_sock_set_state", "connections that nobody answers"},
 };
 
 /*
@@ -62,7 +63,17 @@ static struct bpf_program *program(struct ovltrace_bpf *skel, int prog)
 	switch (prog) {
 	case OVL_PROG_SAMPLER: return skel->progs.ovl_sampler;
 	case OVL_PROG_DROPS: return skel->progs.ovl_drop;
+	case OVL_PROG_CONNECT: return skel->progs.ovl_connect;
 	default: return skel->progs.ovl_retransmit;
+	}
+}
+
+static struct bpf_link **link_of(struct ovltrace_bpf *skel, int prog)
+{
+	switch (prog) {
+	case OVL_PROG_DROPS: return &skel->links.ovl_drop;
+	case OVL_PROG_CONNECT: return &skel->links.ovl_connect;
+	default: return &skel->links.ovl_retransmit;
 	}
 }
 
@@ -218,6 +229,7 @@ static void check_tracepoints(const struct ovl_reasons *reasons, bool *want,
 		[OVL_PROG_SAMPLER] = 1,
 		[OVL_PROG_DROPS] = ovl_reasons_kfree_skb_args(reasons),
 		[OVL_PROG_RETRANSMIT] = ovl_reasons_retransmit_args(reasons),
+		[OVL_PROG_CONNECT] = 1, /* since 4.16 */
 	};
 
 	for (int p = 0; p < OVL_PROG_COUNT; p++) {
@@ -280,8 +292,7 @@ void ovl_instruments_attach(struct ovl_instruments *in, struct ovl_facts *facts)
 		last_complaint[0] = '\0';
 		link = bpf_program__attach(program(in->skel, p));
 		if (link) {
-			*(p == OVL_PROG_DROPS ? &in->skel->links.ovl_drop
-					      : &in->skel->links.ovl_retransmit) = link;
+			*link_of(in->skel, p) = link;
 			facts->progs_attached++;
 			continue;
 		}

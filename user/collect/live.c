@@ -9,8 +9,10 @@
 
 #include "base/str.h"
 #include "collect/calibrate.h"
+#include "collect/connects.h"
 #include "collect/counters.h"
 #include "collect/drops.h"
+#include "collect/evidence.h"
 #include "collect/instruments.h"
 #include "collect/ksyms.h"
 #include "collect/reasons.h"
@@ -24,6 +26,7 @@
 #define AGAIN_MAX  10
 
 struct ovl_collect {
+	const struct ovl_facts *facts; /* the caller's, as long as this is open */
 	struct ovl_counters *counters;
 	struct ovl_reasons *reasons;
 	struct ovl_ksyms *ksyms;
@@ -31,6 +34,8 @@ struct ovl_collect {
 	bool bpf; /* in is open */
 	struct ovl_sampler *sampler;
 	struct ovl_drops *drops;
+	struct ovl_connects *connects;
+	struct ovl_evidence_reader *evidence;
 	struct ovl_calibration calibration;
 	bool recalibrated;  /* costs were measured again under load */
 	unsigned int again; /* tries left to measure what was unknown at the start */
@@ -119,7 +124,8 @@ static int open_bpf(struct ovl_collect *c, const struct ovl_collect_spec *spec,
 		ovl_instruments_missing(facts, "/proc/kallsyms", why.text,
 					"names of the functions that drop packets");
 	c->drops = ovl_drops_open(&c->in, c->reasons, c->ksyms, facts, err);
-	if (!c->drops)
+	c->connects = ovl_connects_open(&c->in);
+	if (!c->drops || !c->connects)
 		return -ENOMEM;
 	ovl_instruments_attach(&c->in, facts);
 	rc = open_sampler(c, affordable_hz(spec, facts), facts, &why);
@@ -140,6 +146,7 @@ struct ovl_collect *ovl_collect_open(const struct ovl_collect_spec *spec, struct
 		ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the collector");
 		return NULL;
 	}
+	c->facts = facts;
 	c->calibration.stats_fd = c->calibration.wake_fd = -1;
 	facts->sample_hz = 0;
 	facts->progs_attached = 0;
@@ -152,7 +159,8 @@ struct ovl_collect *ovl_collect_open(const struct ovl_collect_spec *spec, struct
 	if (!spec->no_bpf && open_bpf(c, spec, facts, err))
 		goto failed;
 	c->counters = ovl_counters_open(facts, ns_fd, err);
-	if (!c->counters)
+	c->evidence = ovl_evidence_open(facts, ns_fd);
+	if (!c->counters || !c->evidence)
 		goto failed;
 	return c;
 failed:
@@ -242,6 +250,19 @@ static int drain(struct ovl_collect *c, uint32_t flipped, const struct ovl_facts
 	return rc;
 }
 
+/* s NULL: only remember what there is. */
+static int read_evidence(struct ovl_collect *c, const struct ovl_facts *facts, struct ovl_sample *s,
+			 struct ovl_err *err)
+{
+	int rc = ovl_evidence_read(c->evidence, facts, s);
+
+	if (!rc && c->bpf)
+		rc = ovl_connects_read(c->connects, facts, s);
+	return rc ? ovl_err_set(err, OVL_EXIT_FAILED, rc,
+				"cannot read connections and settings: %s", strerror(-rc))
+		  : 0;
+}
+
 int ovl_collect_begin(struct ovl_collect *c, struct ovl_err *err)
 {
 	uint32_t flipped = flip(c);
@@ -249,6 +270,8 @@ int ovl_collect_begin(struct ovl_collect *c, struct ovl_err *err)
 
 	if (!rc)
 		rc = drain(c, flipped, NULL, NULL, err);
+	if (!rc)
+		rc = read_evidence(c, c->facts, NULL, err);
 	if (!rc && c->bpf && !c->recalibrated && c->calibration.stats_fd < 0)
 		ovl_calibrate_watch(&c->calibration, &c->in);
 	ovl_self_read(&c->self);
@@ -277,6 +300,8 @@ int ovl_collect_end(struct ovl_collect *c, const struct ovl_facts *facts, struct
 		d->user_ns = UINT64_MAX;
 	}
 	rc = drain(c, flipped, facts, s, err);
+	if (!rc)
+		rc = read_evidence(c, facts, s, err);
 	if (rc)
 		return rc;
 	s->self_cpu_ns = ovl_self_read(&c->self);
@@ -307,6 +332,8 @@ void ovl_collect_close(struct ovl_collect *c)
 	ovl_counters_close(c->counters);
 	ovl_sampler_close(c->sampler);
 	ovl_drops_close(c->drops);
+	ovl_connects_close(c->connects);
+	ovl_evidence_close(c->evidence);
 	if (c->bpf)
 		ovl_instruments_close(&c->in);
 	ovl_ksyms_close(c->ksyms);

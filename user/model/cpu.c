@@ -354,6 +354,8 @@ void ovl_cpu_self(const struct ovl_model_state *state, const struct ovl_facts *f
 		[OVL_PROG_SAMPLER] = facts->sample_cost_ns,
 		[OVL_PROG_DROPS] = facts->drop_cost_ns,
 		[OVL_PROG_RETRANSMIT] = facts->retransmit_cost_ns,
+		/* rare, and like the drop program: a look-up by a key made of a few reads */
+		[OVL_PROG_CONNECT] = facts->drop_cost_ns,
 	};
 	const struct ovl_cpu_state *c = cpu < 0 ? busiest(state) : ovl_state_cpu(state, cpu);
 	double ns;

@@ -174,6 +174,42 @@ static int build_tables(const struct ovl_model_state *state, struct ovl_model *o
 	return 0;
 }
 
+static int by_bytes(const void *a, const void *b)
+{
+	const struct ovl_flow_sum *x = a, *y = b;
+	const uint64_t m = x->f.acked_bytes + x->f.received_bytes;
+	const uint64_t n = y->f.acked_bytes + y->f.received_bytes;
+
+	if (m != n)
+		return m > n ? -1 : 1;
+	return strcmp(x->f.src, y->f.src);
+}
+
+/* Copy a table; -ENOMEM without memory. */
+#define copy_table(to, from) \
+	do { \
+		ovl_vec_clear(to); \
+		ovl_vec_each(it_, from) { \
+			__typeof__((to)->v) made_ = ovl_vec_push(to); \
+			if (!made_) \
+				return -ENOMEM; \
+			*made_ = *it_; \
+		} \
+	} while (0)
+
+static int build_evidence(const struct ovl_model_state *state, const struct ovl_facts *facts,
+			  struct ovl_model *out)
+{
+	out->flows_valid = state->gather.flows_valid;
+	out->attempts_valid = state->gather.attempts_valid;
+	copy_table(&out->readings, &state->gather.readings);
+	copy_table(&out->flows, &state->gather.flows);
+	copy_table(&out->attempts, &state->gather.attempts);
+	if (out->flows.n)
+		qsort(out->flows.v, out->flows.n, sizeof(*out->flows.v), by_bytes);
+	return ovl_findings_build(out, facts, &out->findings);
+}
+
 /* Were drops counted at all? A drop seen proves it, else the program must have been attached. */
 static bool drops_counted(const struct ovl_model_state *state, const struct ovl_facts *facts)
 {
@@ -228,7 +264,7 @@ int ovl_model_build(const struct ovl_model_state *state, const struct ovl_facts 
 	out->duration_ns = state->duration_ns;
 	out->intervals = state->intervals;
 	out->damaged_records = state->damaged;
-	out->table_overflow = state->merge.overflow;
+	out->table_overflow = state->merge.overflow + state->gather.overflow;
 	ovl_traffic_build(state, &out->traffic);
 	build_load(state, facts, &out->load);
 	build_rates(state, facts, out);
@@ -239,7 +275,8 @@ int ovl_model_build(const struct ovl_model_state *state, const struct ovl_facts 
 	rc = rc ? rc : ovl_fall_build(state, facts, &choice, &out->waterfall);
 	rc = rc ? rc : build_last(state, facts, &out->last);
 	rc = rc ? rc : ovl_traffic_devices(state, facts, out);
-	return rc ? rc : build_tables(state, out);
+	rc = rc ? rc : build_tables(state, out);
+	return rc ? rc : build_evidence(state, facts, out);
 }
 
 void ovl_model_fini(struct ovl_model *m)
@@ -251,5 +288,9 @@ void ovl_model_fini(struct ovl_model *m)
 	ovl_vec_fini(&m->devices);
 	ovl_vec_fini(&m->drops);
 	ovl_vec_fini(&m->counters);
+	ovl_vec_fini(&m->readings);
+	ovl_vec_fini(&m->flows);
+	ovl_vec_fini(&m->attempts);
+	ovl_vec_fini(&m->findings);
 	memset(m, 0, sizeof(*m));
 }

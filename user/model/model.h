@@ -13,6 +13,8 @@
 
 #include "base/vec.h"
 #include "model/facts.h"
+#include "model/findings.h"
+#include "model/gather.h"
 #include "model/sample.h"
 #include "model/stage.h"
 
@@ -231,6 +233,12 @@ struct ovl_model {
 	/* whole run and machine (ovl_facts_on_path), most segments first, benign last */
 	OVL_VEC(struct ovl_drop) drops;
 	OVL_VEC(struct ovl_counter) counters; /* whole run, those that moved */
+	/* evidence gathered over the run, and what it comes to */
+	OVL_VEC(struct ovl_reading) readings;
+	OVL_VEC(struct ovl_flow_sum) flows; /* busiest first */
+	OVL_VEC(struct ovl_attempt) attempts;
+	bool flows_valid, attempts_valid; /* they were looked at */
+	ovl_findings findings;
 	double drops_ps,
 		retransmits_ps; /* real drops on the path, mean over the run; NAN: not counted */
 	struct ovl_last last;

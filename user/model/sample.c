@@ -21,6 +21,9 @@ void ovl_sample_clear(struct ovl_sample *s)
 	KEEP(counters);
 	KEEP(drops);
 	KEEP(self);
+	KEEP(readings);
+	KEEP(flows);
+	KEEP(attempts);
 #undef KEEP
 }
 
@@ -33,6 +36,9 @@ void ovl_sample_fini(struct ovl_sample *s)
 	ovl_vec_fini(&s->counters);
 	ovl_vec_fini(&s->drops);
 	ovl_vec_fini(&s->self);
+	ovl_vec_fini(&s->readings);
+	ovl_vec_fini(&s->flows);
+	ovl_vec_fini(&s->attempts);
 	memset(s, 0, sizeof(*s));
 }
 

@@ -116,6 +116,48 @@ struct ovl_latency_delta {
 	struct ovl_hist rtt;
 };
 
+/**
+ * One piece of evidence that is no plain counter: a setting, a gauge, or the counter of one object
+ * (a rule, a queue, a program). Settings are listed when they are new or have changed.
+ */
+struct ovl_reading {
+	uint32_t ns;		     /* index into ovl_facts.ns; OVL_NS_MACHINE */
+	char kind[16];		     /* what the object is: "qdisc", "rule", "sysctl", … */
+	char object[OVL_NAME_MAX];   /* "eth0 tbf 8001:", "filter FORWARD handle 7" */
+	char name[32];		     /* "rate_bps", "dropped_pkts" */
+	char text[2 * OVL_NAME_MAX]; /* its words, "" for a number */
+	int64_t value;		     /* at the end of the interval */
+	int64_t delta;		     /* by which a counter has grown */
+};
+
+/** Ends of TCP connections: "10.244.1.2:5201", "[fd00::2]:5201". */
+#define OVL_ADDR_MAX 56
+
+/** A TCP connection of a namespace of the path, as its socket sees it (sock_diag, TCP_INFO). */
+struct ovl_flow {
+	uint32_t ns;
+	char src[OVL_ADDR_MAX], dst[OVL_ADDR_MAX]; /* local and remote end */
+	uint8_t state;				   /* TCP_ESTABLISHED = 1, … of the kernel */
+	bool app_limited;
+	/* within the interval */
+	uint64_t acked_bytes, received_bytes;
+	uint64_t sent_segs, retrans_segs, dsack_segs;
+	uint64_t busy_us, rwnd_us, sndbuf_us;
+	/* at its end */
+	uint64_t total_acked_bytes;
+	uint32_t rtt_us, min_rtt_us, cwnd_segs, mss_bytes, pmtu_bytes, snd_wnd_bytes;
+	uint32_t unacked_segs, unsent_bytes, timeouts, probes; /* the last two: in a row */
+};
+
+/** Attempts to connect to one address and port (tracepoint sock:inet_sock_set_state). */
+struct ovl_attempt {
+	uint32_t ns;
+	char dst[OVL_ADDR_MAX]; /* without the port */
+	uint32_t port;
+	uint64_t tried, answered, refused, unanswered; /* refused: by a reset */
+	uint64_t repeated_segs;			       /* SYN segments sent again */
+};
+
 /** What ovltrace itself did. */
 struct ovl_self_delta {
 	uint32_t cpu;
@@ -136,6 +178,10 @@ struct ovl_sample {
 	OVL_VEC(struct ovl_counter) counters;
 	OVL_VEC(struct ovl_drop) drops;
 	OVL_VEC(struct ovl_self_delta) self;
+	OVL_VEC(struct ovl_reading) readings;
+	OVL_VEC(struct ovl_flow) flows; /* the busiest, and those that stand still */
+	OVL_VEC(struct ovl_attempt) attempts;
+	bool flows_valid, attempts_valid; /* they were looked at */
 	/* segments, tracepoint tcp:tcp_retransmit_skb, all namespaces of the path */
 	uint64_t retransmits;
 	bool retransmits_valid;

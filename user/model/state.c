@@ -39,6 +39,7 @@ void ovl_model_free(struct ovl_model_state *state)
 	ovl_vec_fini(&state->cpus);
 	ovl_vec_fini(&state->devices);
 	ovl_merge_fini(&state->merge);
+	ovl_gather_fini(&state->gather);
 	free(state);
 }
 
@@ -468,6 +469,7 @@ int ovl_model_add(struct ovl_model_state *state, const struct ovl_facts *facts,
 	rc = rc ? rc : add_counters(&a);
 	rc = rc ? rc : add_drops(&a, &real_drops);
 	rc = rc ? rc : add_self(&a);
+	rc = rc ? rc : ovl_gather_add(&state->gather, sample, a.length_ns);
 	rc = rc ? rc
 		: ovl_traffic_add(state, facts, sample,
 				  a.phase == ovl_state_main(facts) ? a.length_ns : 0);

@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "bpf/abi.h"
 #include "model/acc.h"
+#include "model/gather.h"
 #include "model/merge.h"
 #include "model/model.h"
 #include "model/stats.h"
@@ -89,6 +90,7 @@ struct ovl_model_state {
 	uint64_t main_ns; /* of the main phase */
 
 	struct ovl_merge merge;
+	struct ovl_gather gather;
 	uint64_t drop_pkts,
 		drop_pkts_overlay; /* real drops on the path: whole run, overlay slices */
 	bool drops_seen;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/exit.h"
+#include "view/json_findings.h"
 #include "view/json_model.h"
 #include "view/words.h"
 
@@ -99,8 +100,9 @@ static void put_model(ovl_json o, const struct ovl_facts *f, const struct ovl_mo
 		ovl_json_null(o, later[i]);
 	ovl_json_drops(o, f, m);
 	ovl_json_counters(o, f, m);
-	ovl_json_null(o, "flows");
-	ovl_json_null(o, "findings");
+	ovl_json_flows(o, f, m);
+	ovl_json_findings(o, f, m);
+	ovl_json_attempts(o, f, m);
 	ovl_json_self(o, f, m);
 }
 
@@ -144,6 +146,7 @@ void ovl_json_document(struct ovl_buf *out, const struct ovl_facts *f, const str
 	ovl_json_text(o, "schema", SCHEMA);
 	put_facts(o, f);
 	put_model(o, f, m);
+	ovl_json_readings(o, f, m);
 	put_exit(o, exit);
 	finish(out, o);
 }
@@ -168,6 +171,16 @@ void ovl_json_sample(struct ovl_buf *out, const struct ovl_facts *f, const struc
 	finish(out, o);
 }
 
+void ovl_json_found(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	ovl_vec_each(finding, &m->findings) {
+		ovl_json o = record("finding");
+
+		ovl_json_finding(o, f, finding);
+		finish(out, o);
+	}
+}
+
 void ovl_json_end(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m,
 		  const struct ovl_view_exit *exit)
 {
@@ -176,6 +189,7 @@ void ovl_json_end(struct ovl_buf *out, const struct ovl_facts *f, const struct o
 	ovl_json_text(o, "schema", SCHEMA);
 	put_facts(o, f);
 	put_model(o, f, m);
+	ovl_json_readings(o, f, m);
 	put_exit(o, exit);
 	finish(out, o);
 }

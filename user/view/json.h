@@ -25,6 +25,8 @@ void ovl_json_start(struct ovl_buf *out, const struct ovl_facts *f);
  * {"type":"sample"}: the members that change, for the run so far, and `last`: the last interval.
  */
 void ovl_json_sample(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m);
+/** {"type":"finding"}, one for each, most valuable first. */
+void ovl_json_found(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m);
 /** {"type":"end"}: all members of the document. */
 void ovl_json_end(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m,
 		  const struct ovl_view_exit *exit);

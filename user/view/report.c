@@ -4,43 +4,26 @@
 
 #include "base/units.h"
 #include "view/costs.h"
+#include "view/findings.h"
 #include "view/plain.h"
 #include "view/rows.h"
 #include "view/utf8.h"
 #include "view/words.h"
+#include "view/wrap.h"
 
-#define WIDTH	       80
 #define INDENT	       2
 #define ROWS_SHOWN     40
 #define DROPS_SHOWN    8
 #define COUNTERS_SHOWN 12
 
-/** Text broken at blanks, each line indented. */
 static void put_wrapped(struct ovl_buf *b, const char *text)
 {
-	int x = 0;
-
-	while (*text) {
-		size_t n = strcspn(text, " ");
-
-		if (x && x + 1 + (int)n > WIDTH) {
-			ovl_buf_puts(b, "\n");
-			x = 0;
-		}
-		ovl_buf_printf(b, "%*s", x ? 1 : INDENT, "");
-		x += (x ? 1 : INDENT) + (int)n;
-		ovl_buf_put(b, text, n);
-		text += n;
-		text += strspn(text, " ");
-	}
-	ovl_buf_puts(b, "\n");
+	ovl_wrap_text(b, text, INDENT);
 }
 
 static void put_wrapped_buf(struct ovl_buf *b, struct ovl_buf *text)
 {
-	if (text->n)
-		put_wrapped(b, ovl_buf_str(text));
-	ovl_buf_clear(text);
+	ovl_wrap_buf(b, text, INDENT);
 }
 
 /** What was run, and where. */
@@ -415,6 +398,7 @@ void ovl_plain_report(struct ovl_buf *out, const struct ovl_facts *f, const stru
 
 	put_header(&b, f, m);
 	put_verdict(&b, m);
+	ovl_findings_text(&b, f, m);
 	put_waterfall(&b, f, m);
 	put_costs(&b, m);
 	put_drops(&b, f, m);

@@ -1,0 +1,206 @@
+/*
+ * Every rule on a built sample of its fault: it is named first, and no other problem is claimed but
+ * those that are true there as well. As every fault is tried against all rules, each rule is shown
+ * to be silent on its neighbours; on the healthy scene all are.
+ */
+#include <math.h>
+
+#include "model/diag.h"
+
+#include "findings_faults.h"
+#include "tap.h"
+
+#define NONE -1
+
+/* `also`: what is true there as well. */
+static const struct {
+	const char *name;
+	void (*make)(struct scene *s);
+	int rule, also;
+	enum ovl_level level;
+} cases[] = {
+#define CASE(make, RULE, level) \
+	{ \
+#make, make, OVL_RULE_##RULE, NONE, OVL_LEVEL_##level \
+	}
+#define CASE_ALSO(make, RULE, ALSO, level) \
+	{ \
+#make, make, OVL_RULE_##RULE, OVL_RULE_##ALSO, OVL_LEVEL_##level \
+	}
+	{"healthy", healthy, NONE, NONE, OVL_LEVEL_INFO},
+	{"benign", benign, NONE, NONE, OVL_LEVEL_INFO},
+	{"reordered", reordered, OVL_RULE_LOSS_UNLOCATED, NONE, OVL_LEVEL_INFO},
+	CASE(service, SERVICE_PORT_UNTRANSLATED, CRITICAL),
+	CASE(fdb, FDB_OR_NEIGHBOUR_MISSING, CRITICAL),
+	CASE(mac, VTEP_MAC_MISMATCH, CRITICAL),
+	CASE(port_drift, TUNNEL_PORT_OR_VNI_MISMATCH, CRITICAL),
+	CASE(vni_drift, TUNNEL_PORT_OR_VNI_MISMATCH, CRITICAL),
+	CASE(ttl, OUTER_TTL_TOO_SMALL, CRITICAL),
+	CASE(forward, FORWARD_REFUSED, CRITICAL),
+	CASE(no_forwarding, FORWARD_REFUSED, CRITICAL),
+	CASE(rp_filter, RP_FILTER, CRITICAL),
+	CASE(table_full, CONNTRACK_FULL, CRITICAL),
+	CASE(insert_failed, SNAT_INSERT_FAILED, CRITICAL),
+	CASE(insert_raced, SNAT_INSERT_FAILED, WARNING),
+	CASE(invalid, CONNTRACK_INVALID, CRITICAL),
+	CASE(blocked_here, TUNNEL_PORT_BLOCKED, CRITICAL),
+	CASE(blocked_there, TUNNEL_PORT_BLOCKED, CRITICAL),
+	CASE(port_there, TUNNEL_PORT_OR_VNI_MISMATCH, CRITICAL),
+	CASE(stale, FDB_OR_NEIGHBOUR_MISSING, CRITICAL),
+	CASE(legacy_forward, FORWARD_REFUSED, CRITICAL),
+	CASE(cgroup_program, BPF_DROP, WARNING),
+	CASE_ALSO(shaper_and_loss, EGRESS_SHAPER, UNDERLAY_LOSS, WARNING),
+	CASE(eaten, FABRIC_EATS_TUNNELLED_TCP, CRITICAL),
+	CASE(blackhole, MTU_BLACKHOLE, CRITICAL),
+	CASE(checksum, OUTER_CHECKSUM_BAD, WARNING),
+	CASE(fragments, OUTER_FRAGMENTATION, WARNING),
+	CASE(xdp, BPF_DROP, WARNING),
+	CASE(quota, CPU_QUOTA, WARNING),
+	CASE(shaper, EGRESS_SHAPER, WARNING),
+	CASE(backlog, BACKLOG_OVERFLOW, WARNING),
+	CASE(tun, USERSPACE_TUNNEL, WARNING),
+	CASE_ALSO(tun_queue, USERSPACE_TUNNEL, TUN_QUEUE_FULL, WARNING),
+	CASE_ALSO(rcvbuf, USERSPACE_TUNNEL, TUNNEL_DAEMON_RCVBUF, WARNING),
+	CASE(policer_here, POLICER, WARNING),
+	CASE(policer_there, POLICER, WARNING),
+	CASE(loss, UNDERLAY_LOSS, WARNING),
+	CASE(proxy, USERLAND_PROXY, WARNING),
+	CASE(nested, NESTED_TUNNEL, WARNING),
+	CASE(wrong_nic, WRONG_UNDERLAY_NIC, WARNING),
+	CASE(clamped, MSS_CLAMPED, WARNING),
+	CASE(jumbo, MTU_TOO_SMALL, WARNING),
+	CASE(no_sg, SCATTER_GATHER_OFF, WARNING),
+	CASE(tx_off, TX_OFFLOADS_OFF, WARNING),
+	CASE(no_tunnel_segmentation, NO_TUNNEL_SEGMENTATION_OFFLOAD, WARNING),
+	CASE(gro, GRO_OFF, WARNING),
+	CASE(many_rules, NETFILTER_RULE_SCALE, WARNING),
+	CASE(bridge_rules, BRIDGE_NETFILTER, WARNING),
+	CASE(program, BPF_ON_PATH, WARNING),
+	CASE(one_core, SOFTIRQ_SINGLE_CORE, WARNING),
+	CASE(entropy, NO_SOURCE_PORT_ENTROPY, INFO),
+	CASE(window, TCP_BUFFER_BELOW_BDP, WARNING),
+	CASE(send_buffer, TCP_BUFFER_BELOW_BDP, WARNING),
+	CASE(reader, SLOW_READER, INFO),
+	CASE(idler, SENDER_APPLICATION_LIMITED, INFO),
+	CASE(accepting, ACCEPT_QUEUE_OVERFLOW, WARNING),
+	CASE(unknown_drop, QUEUE_DROPS, WARNING),
+	CASE(host_dead, STALL, CRITICAL),
+};
+
+static struct ovl_model model;
+
+static void build(struct scene *s)
+{
+	struct ovl_model_state *state = ovl_model_new();
+
+	if (!state || ovl_model_add(state, &s->facts, &s->sample) ||
+	    ovl_model_build(state, &s->facts, &model))
+		ok(0, "the model is built");
+	ovl_model_free(state);
+}
+
+static bool complete(const struct ovl_finding *f)
+{
+	return *f->title && *f->verify && f->n_evidence > 0 && f->confidence_ratio > 0 &&
+	       f->confidence_ratio <= 1 &&
+	       (f->n_fix || ovl_rule_info(f->rule)->kind == OVL_RULE_GENERAL);
+}
+
+static void try_case(size_t i)
+{
+	const int want = cases[i].rule;
+	const struct ovl_finding *first;
+	char others[256] = "";
+	struct scene s;
+
+	scene_healthy(&s);
+	cases[i].make(&s);
+	build(&s);
+	first = model.findings.n ? model.findings.v : NULL;
+	is_str(first && (want != NONE || first->level > OVL_LEVEL_INFO)
+		       ? ovl_rule_info(first->rule)->key
+		       : "",
+	       want == NONE ? "" : ovl_rule_info((enum ovl_rule)want)->key, "%s: what comes first",
+	       cases[i].name);
+	if (want != NONE && first)
+		is_str(ovl_level_name(first->level), ovl_level_name(cases[i].level),
+		       "%s: its level", cases[i].name);
+	ovl_vec_each(f, &model.findings) {
+		ok(complete(f), "%s: %s has evidence, a fix and a way to check it", cases[i].name,
+		   ovl_rule_info(f->rule)->key);
+		if (f->level > OVL_LEVEL_INFO && (int)f->rule != want &&
+		    (int)f->rule != cases[i].also)
+			strncat(others, ovl_rule_info(f->rule)->key,
+				sizeof(others) - strlen(others) - 1);
+	}
+	is_str(others, "", "%s: nothing else is blamed", cases[i].name);
+	scene_free(&s);
+}
+
+/* The costlier of two causes comes first, and each is kept. */
+static void try_two(void)
+{
+	int at[2] = {-1, -1};
+	struct scene s;
+
+	scene_healthy(&s);
+	no_tunnel_segmentation(&s);
+	jumbo(&s);
+	quota(&s);
+	build(&s);
+	for (size_t i = 0; i < model.findings.n; i++) {
+		if (model.findings.v[i].rule == OVL_RULE_CPU_QUOTA)
+			at[0] = (int)i;
+		if (model.findings.v[i].rule == OVL_RULE_MTU_TOO_SMALL)
+			at[1] = (int)i;
+	}
+	ok(at[0] == 0 && at[1] > 0, "the costlier cause first, the other after it (%d, %d)", at[0],
+	   at[1]);
+	ok(model.findings.v[0].gain_high_bps > model.findings.v[0].gain_low_bps &&
+		   isfinite(model.findings.v[0].gain_high_bps),
+	   "what it is worth is an interval");
+	scene_free(&s);
+}
+
+/* Without the evidence of one source a rule is less sure, or silent; it never guesses. */
+static void try_missing(void)
+{
+	struct scene s;
+
+	scene_healthy(&s);
+	blocked_here(&s);
+	ovl_vec_clear(&s.sample.readings);
+	build(&s);
+	ok(model.findings.n && model.findings.v[0].rule == OVL_RULE_TUNNEL_PORT_BLOCKED &&
+		   model.findings.v[0].confidence_ratio < 0.9,
+	   "drops alone, without the rule: less sure");
+	scene_free(&s);
+	scene_healthy(&s);
+	many_rules(&s);
+	ovl_vec_clear(&s.sample.hits);
+	s.facts.sample_hz = 0;
+	build(&s);
+	ovl_vec_each(f, &model.findings)
+		ok(f->rule != OVL_RULE_NETFILTER_RULE_SCALE, "rules without CPU time: silent");
+	scene_free(&s);
+}
+
+int main(void)
+{
+	bool tried[OVL_RULE_COUNT] = {false};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		try_case(i);
+		if (cases[i].rule != NONE)
+			tried[cases[i].rule] = true;
+		if (cases[i].also != NONE)
+			tried[cases[i].also] = true;
+	}
+	try_two();
+	try_missing();
+	for (int i = 0; i < OVL_RULE_COUNT; i++)
+		ok(tried[i] || i == OVL_RULE_LATENCY_WAIT || i == OVL_RULE_CPU_STAGE,
+		   "%s has a case", ovl_rule_info((enum ovl_rule)i)->key);
+	ovl_model_fini(&model);
+	return tap_done();
+}
