@@ -100,7 +100,7 @@ is "$ERR" "" "--help: nothing on stderr"
 like "$OUT" "--load none\|iperf-like" "--help comes from the option table"
 run "$OVLTRACE" --version
 like "$OUT" "^ovltrace [0-9]+\.[0-9]+\.[0-9]+$" "--version"
-for command in peer lab replay diff doctor list; do
+for command in peer lab matrix replay diff doctor list; do
 	run "$OVLTRACE" "$command" --help
 	is "$RC" 0 "$command --help: exit 0"
 done

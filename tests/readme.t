@@ -14,6 +14,8 @@ PY
 
 run "$OVLTRACE" --help
 block "$OUT" "README has the help as it is"
+run "$OVLTRACE" matrix --help
+block "suites:${OUT#*suites:}" "README has the help of matrix as it is"
 for group in build run test; do
 	want=$(awk -v g=$group '$1 == g { printf " %s", $2 }' scripts/packages.txt)
 	got=$(tr '\n' ' ' <README.md | tr -s ' ')

@@ -14,9 +14,10 @@
 
 #define DESCRIPTORS_MIN 128
 
-static const struct ovl_entry_command *find(const struct ovl_entry *entry, int argc, char **argv)
+static const struct ovl_entry_command *find(const struct ovl_entry_command *commands, int argc,
+					    char **argv)
 {
-	const struct ovl_entry_command *c = entry->commands;
+	const struct ovl_entry_command *c = commands;
 
 	while (*c->name && (argc < 2 || strcmp(argv[1], c->name) != 0))
 		c++;
@@ -61,12 +62,12 @@ static int put(const char *text, struct ovl_err *err)
 	return 0;
 }
 
-static int help(const struct ovl_entry *entry, enum ovl_command command, struct ovl_err *err)
+static int help(const struct ovl_entry_command *command, struct ovl_err *err)
 {
 	struct ovl_buf b = {0};
 	int rc;
 
-	ovl_options_help(command, entry->topologies, &b);
+	ovl_options_help(command->bit, command->names, &b);
 	rc = put(ovl_buf_str(&b), err);
 	ovl_buf_fini(&b);
 	return rc;
@@ -84,9 +85,9 @@ static int complain(int rc, struct ovl_err *err)
 	return err->exit;
 }
 
-int ovl_entry_main(const struct ovl_entry *entry, int argc, char **argv)
+int ovl_entry_main(const struct ovl_entry_command *commands, int argc, char **argv)
 {
-	const struct ovl_entry_command *command = find(entry, argc, argv);
+	const struct ovl_entry_command *command = find(commands, argc, argv);
 	int words = *command->name ? 1 : 0;
 	struct ovl_err err = OVL_ERR_INIT;
 	struct ovl_options o;
@@ -99,7 +100,7 @@ int ovl_entry_main(const struct ovl_entry *entry, int argc, char **argv)
 	if (!rc && o.version)
 		rc = put("ovltrace " OVL_VERSION "\n", &err);
 	else if (!rc && o.help)
-		rc = help(entry, command->bit, &err);
+		rc = help(command, &err);
 	else if (!rc && !(rc = raise_descriptor_limit(&err)))
 		rc = command->run(&o, &err);
 	return rc < 0 ? complain(rc, &err) : OVL_EXIT_OK;

@@ -13,14 +13,10 @@ struct ovl_entry_command {
 	const char *name; /* "" : without a command's name */
 	enum ovl_command bit;
 	int (*run)(const struct ovl_options *o, struct ovl_err *err);
+	void (*names)(struct ovl_buf *out); /* for its help: what it works on; NULL: nothing */
 };
 
-struct ovl_entry {
-	const struct ovl_entry_command *commands; /* "" is the last one */
-	void (*topologies)(struct ovl_buf *out);  /* for the help of lab, NULL without it */
-};
-
-/** All of main. */
-int ovl_entry_main(const struct ovl_entry *entry, int argc, char **argv);
+/** All of main; the command "" is the last one. */
+int ovl_entry_main(const struct ovl_entry_command *commands, int argc, char **argv);
 
 #endif

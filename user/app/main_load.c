@@ -19,13 +19,11 @@ static int load(const struct ovl_options *o, struct ovl_err *err)
 }
 
 static const struct ovl_entry_command commands[] = {
-	{"peer", OVL_CMD_PEER, ovl_cmd_peer},
-	{"", OVL_CMD_POD, load},
+	{"peer", OVL_CMD_PEER, ovl_cmd_peer, NULL},
+	{"", OVL_CMD_POD, load, NULL},
 };
 
 int main(int argc, char **argv)
 {
-	const struct ovl_entry entry = {commands, NULL};
-
-	return ovl_entry_main(&entry, argc, argv);
+	return ovl_entry_main(commands, argc, argv);
 }

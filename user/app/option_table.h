@@ -17,6 +17,7 @@ enum {
 	POD = OVL_CMD_POD,
 	RELAY = OVL_CMD_RELAY,
 	DIFF = OVL_CMD_DIFF,
+	MATRIX = OVL_CMD_MATRIX,
 };
 
 enum ovl_option_key {

@@ -266,6 +266,7 @@ static int set_flag(int key, struct ovl_options *o)
 	case OPT_NO_TRACE: o->no_trace = true; return 0;
 	case OPT_PLAIN: o->plain = true; return 0;
 	case OPT_BATCH: o->batch = true; return 0;
+	case OPT_QUICK: o->quick = true; return 0;
 	case OPT_ASCII: o->ascii = true; return 0;
 	case OPT_MONO: o->mono = true; return 0;
 	case OPT_HELP: o->help = true; return 0;
@@ -304,6 +305,7 @@ static const char *command_name(enum ovl_command command)
 	case OVL_CMD_LIST: return " list";
 	case OVL_CMD_RELAY: return " relay";
 	case OVL_CMD_DIFF: return " diff";
+	case OVL_CMD_MATRIX: return " matrix";
 	case OVL_CMD_POD:
 	case OVL_CMD_RUN: break;
 	}
@@ -363,5 +365,7 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 			"ovltrace%s does not know what to do with '%s' (a file for --json is "
 			"given as --json=FILE); see ovltrace%s --help",
 			command_name(command), out->args[0], command_name(command));
-	return out->help || out->version ? 0 : ovl_options_check(out, err);
+	if (out->help || out->version || command == OVL_CMD_MATRIX)
+		return 0;
+	return ovl_options_check(out, err);
 }

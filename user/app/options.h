@@ -25,6 +25,7 @@ enum ovl_command {
 	OVL_CMD_RELAY = 64,
 	OVL_CMD_POD = 128, /* without a name, in the static program */
 	OVL_CMD_DIFF = 256,
+	OVL_CMD_MATRIX = 512,
 };
 
 /** One output: off, stdout or a file. */
@@ -69,7 +70,7 @@ struct ovl_options {
 	enum ovl_lab_ipv6 ipv6;
 	uint32_t mtu, overlay_mtu, nodes, pods, vni; /* 0: not given */
 	uint64_t link_bps;			     /* 0: not given */
-	bool batch;
+	bool batch, quick;
 	bool ascii, mono;
 	enum ovl_color color;
 	int n_args; /* what is left of argv */
@@ -82,8 +83,8 @@ struct ovl_options {
  */
 int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ovl_options *out,
 		      struct ovl_err *err);
-/** The usage text of a command; topologies writes the list that belongs to lab's. */
-void ovl_options_help(enum ovl_command command, void (*topologies)(struct ovl_buf *out),
+/** The usage text of a command; names, if any, writes the list of what it works on. */
+void ovl_options_help(enum ovl_command command, void (*names)(struct ovl_buf *out),
 		      struct ovl_buf *out);
 /** The contract's load.kind: "iperf-like", "iperf3", "iperf2", "rr"; "none". */
 const char *ovl_options_load(const struct ovl_options *o);

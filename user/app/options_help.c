@@ -18,6 +18,7 @@ static const char *const heads[] = {
 		"       ovltrace --no-trace --load iperf-like --peer HOST   only the load\n"
 		"       ovltrace peer [options]              far end for --load (no BPF, no root)\n"
 		"       ovltrace lab up TOPO | down [TOPO] | list | exec TOPO END -- CMD...\n"
+		"       ovltrace matrix SUITE [options]      a published table, measured here\n"
 		"       ovltrace doctor [options]            what this kernel and process allow\n"
 		"       ovltrace replay FILE [options]       look at a recording\n"
 		"       ovltrace diff A B [--json]           what changed between two recordings\n"
@@ -46,15 +47,18 @@ static const char *const heads[] = {
 		"usage: ovltrace doctor [options]      check kernel, rights and interface\n\n",
 	[OVL_CMD_DIFF] = "usage: ovltrace diff A B [options]      what changed between two "
 			 "recordings\n\n",
+	[OVL_CMD_MATRIX] =
+		"usage: ovltrace matrix SUITE [options]      a published table, measured here\n"
+		"suites:\n",
 	[OVL_CMD_LIST] = "usage: ovltrace list stages|hooks|metrics|rules\n\n",
 };
 
-void ovl_options_help(enum ovl_command command, void (*topologies)(struct ovl_buf *out),
+void ovl_options_help(enum ovl_command command, void (*names)(struct ovl_buf *out),
 		      struct ovl_buf *out)
 {
 	ovl_buf_puts(out, heads[command]);
-	if (command == OVL_CMD_LAB && topologies) {
-		topologies(out);
+	if (names) {
+		names(out);
 		ovl_buf_puts(out, "\n");
 	}
 	for (int i = 0; i < OPT_COUNT_OF; i++) {

@@ -35,20 +35,25 @@ static int check_distinct(const struct ovl_options *o, struct ovl_err *err)
 	return 0;
 }
 
-int ovl_outputs_open(const struct ovl_options *o, struct ovl_outputs *out, struct ovl_err *err)
+void ovl_outputs_none(const struct ovl_options *o, struct ovl_outputs *out)
 {
-	bool stdout_taken = (o->json.on && !o->json.path) || (o->jsonl.on && !o->jsonl.path) ||
-			    (o->json_iperf3.on && !o->json_iperf3.path) || o->render_cols > 0;
-
 	*out = (struct ovl_outputs){
 		.options = o,
-		.plain = !stdout_taken,
 		.signal_fd = -1,
 		.out.fd = STDOUT_FILENO,
 		.json.fd = -1,
 		.jsonl.fd = -1,
 		.json_iperf3.fd = -1,
 	};
+}
+
+int ovl_outputs_open(const struct ovl_options *o, struct ovl_outputs *out, struct ovl_err *err)
+{
+	bool stdout_taken = (o->json.on && !o->json.path) || (o->jsonl.on && !o->jsonl.path) ||
+			    (o->json_iperf3.on && !o->json_iperf3.path) || o->render_cols > 0;
+
+	ovl_outputs_none(o, out);
+	out->plain = !stdout_taken;
 	if (o->json.on && ovl_outfile_open(&out->json, o->json.path, err))
 		return -EIO;
 	if (o->jsonl.on && ovl_outfile_open(&out->jsonl, o->jsonl.path, err))

@@ -33,6 +33,8 @@ struct ovl_outputs {
 	struct ovl_buf buf;
 };
 
+/** Outputs of a run whose model somebody else shows: none. Needs no close. */
+void ovl_outputs_none(const struct ovl_options *options, struct ovl_outputs *out);
 /** Open files and decide between screen and text. Does not touch the terminal yet. */
 int ovl_outputs_open(const struct ovl_options *options, struct ovl_outputs *out,
 		     struct ovl_err *err);

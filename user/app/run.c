@@ -147,16 +147,15 @@ static void tell_agreement(const struct ovl_session *s)
 	}
 }
 
-static int start(struct ovl_session *s, const struct ovl_options *o, struct ovl_err *err)
+int ovl_run_instruments(struct ovl_session *s, const struct ovl_options *o, struct ovl_err *err)
 {
 	const struct ovl_collect_spec spec = {
 		.sample_hz = o->sample_hz ? o->sample_hz : SAMPLE_HZ,
 		.sample_budget_ratio = o->sample_hz ? 0 : SAMPLE_BUDGET,
 		.calibrate_ns = CALIBRATE_NS,
 	};
-	struct ovl_facts *facts = &s->scene->facts;
 
-	s->collect = ovl_collect_open(&spec, facts, s->scene->target.ns_fd, err);
+	s->collect = ovl_collect_open(&spec, &s->scene->facts, s->scene->target.ns_fd, err);
 	if (!s->collect)
 		return -EIO;
 	if (s->scene->has_load) {
@@ -170,7 +169,14 @@ static int start(struct ovl_session *s, const struct ovl_options *o, struct ovl_
 		if (s->tally && ovl_tally_open(s->tally, s->load, &s->scene->load, o, true))
 			return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	}
-	if (name_tasks(s, err))
+	return name_tasks(s, err);
+}
+
+static int start(struct ovl_session *s, const struct ovl_options *o, struct ovl_err *err)
+{
+	struct ovl_facts *facts = &s->scene->facts;
+
+	if (ovl_run_instruments(s, o, err))
 		return -EIO;
 	/*
 	 * until here a signal just ends the program: nothing outlives it, nothing is measured yet
