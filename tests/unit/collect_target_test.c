@@ -247,6 +247,37 @@ static void test_ports(void)
 	ovl_facts_fini(&f);
 }
 
+/* A pod on a bridge that a veth pair joins to another bridge, looked at from each of them. */
+static void test_nested(void)
+{
+	const char *const ifaces[] = {"outer", "inner", "eth9"};
+	const char *node = name("tgt-%d-node", id), *pod = name("tgt-%d-pod1", id);
+
+	sh("(echo link add outer type bridge; echo link add inner type bridge; "
+	   "echo link add up0 master inner type veth peer name down0; "
+	   "echo link set down0 master outer; "
+	   "echo link add podv master inner type veth peer name eth9 netns tgt-%d-pod1) | "
+	   "ip -n tgt-%d-node -batch -",
+	   id, id);
+	for (size_t i = 0; i < sizeof(ifaces) / sizeof(*ifaces); i++) {
+		struct ovl_facts f = {0};
+		struct ovl_target t;
+		struct ovl_err err = OVL_ERR_INIT;
+
+		is_int(ovl_target_find(ifaces[i], i < 2 ? node : pod, NULL, &f, &t, &err), 0,
+		       "%s found: %s", ifaces[i], err.text);
+		ok(link_at(&f, node, "outer") >= 0 && link_at(&f, node, "inner") >= 0 &&
+			   link_at(&f, pod, "eth9") >= 0,
+		   "%s: both bridges and the pod are on its path", ifaces[i]);
+		is_str(master_name(&f, link_at(&f, node, "down0")), "outer",
+		       "%s: one end of the pair", ifaces[i]);
+		is_str(master_name(&f, link_at(&f, node, "up0")), "inner", "%s: the other end",
+		       ifaces[i]);
+		ovl_target_close(&t);
+		ovl_facts_fini(&f);
+	}
+}
+
 static int find(const char *iface, const char *netns, int (*prefer)(const char *const *, uint32_t),
 		struct ovl_err *err, char ns[OVL_NAME_MAX])
 {
@@ -417,6 +448,7 @@ int main(void)
 	}
 	test_node();
 	test_underlay("vxaddr");
+	test_nested();
 	test_underlay("vxroute");
 	test_underlay("vxfdb");
 	test_many();

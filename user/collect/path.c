@@ -10,7 +10,8 @@
 #include "base/str.h"
 #include "collect/features.h"
 
-#define LOWER_DEPTH 4 /* vlan on bond on port: deeper stacks are cut */
+#define LOWER_DEPTH  4 /* vlan on bond on port: deeper stacks are cut */
+#define BRIDGE_DEPTH 4 /* bridges joined by veth pairs: longer rows are cut */
 
 /* A device by namespace (index into the facts) and ifindex. */
 struct spot {
@@ -274,6 +275,65 @@ static int leave_out(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link 
 	return counted ? add_plain(p, ns, raw, &fresh) : 0;
 }
 
+/* Does this port lead to another bridge of the same namespace? */
+static bool joins(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *port)
+{
+	const struct ovl_raw_link *peer =
+		port->link_nsid < 0 ? raw_at(p, (struct spot){(int)ns, port->link}) : NULL;
+
+	return !strcmp(port->kind, "veth") && peer && peer->master && peer->master != port->master;
+}
+
+/* The ports of a bridge, with their pods; or those alone that join it to another one. */
+static int add_ports(struct ovl_path *p, uint32_t ns, int bridge, bool all, uint32_t *ports)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc >= 0 && i < p->raw[ns].n; i++) {
+		const struct ovl_raw_link *raw = &p->raw[ns].v[i];
+
+		if (raw->master != bridge || in_facts(p->facts, ns, raw->ifindex) ||
+		    (!all && !joins(p, ns, raw)))
+			continue;
+		if ((*ports)++ >= OVL_PATH_PORTS_MAX)
+			p->left_out++;
+		else
+			rc = add_stack(p, ns, raw);
+	}
+	return rc;
+}
+
+/*
+ * What is bridged on: a device of the path, or its peer, may be a port of another bridge. That is
+ * added and, seen from a bridge, what hangs on it as well.
+ */
+static int follow_bridges(struct ovl_path *p, bool all, uint32_t *ports)
+{
+	size_t from = 0;
+	int rc = 0;
+
+	for (int depth = 0; rc >= 0 && depth < BRIDGE_DEPTH; depth++) {
+		const size_t n = p->facts->links.n;
+
+		for (; rc >= 0 && from < n; from++) {
+			const uint32_t ns = p->facts->links.v[from].ns;
+			const struct ovl_raw_link *raw =
+				raw_at(p, (struct spot){(int)ns, p->facts->links.v[from].ifindex});
+			const struct ovl_raw_link *bridge =
+				raw && raw->master ? raw_at(p, (struct spot){(int)ns, raw->master})
+						   : NULL;
+
+			if (!bridge || strcmp(bridge->kind, "bridge") != 0 ||
+			    in_facts(p->facts, ns, bridge->ifindex))
+				continue;
+			rc = ovl_path_add_link(p, ns, bridge);
+			if (rc >= 0)
+				rc = add_ports(p, ns, bridge->ifindex, all, ports);
+		}
+	}
+	return rc;
+}
+
 int ovl_path_follow(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *iface)
 {
 	const bool bridge = !strcmp(iface->kind, "bridge");
@@ -298,6 +358,8 @@ int ovl_path_follow(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *
 		else
 			rc = add_stack(p, ns, raw);
 	}
+	if (rc >= 0)
+		rc = follow_bridges(p, bridge, &ports);
 	return rc < 0 ? rc : 0;
 }
 

@@ -36,7 +36,7 @@ int ovl_path_add_ns(struct ovl_path *p, const char *name, int ns_fd, struct ovl_
 int ovl_path_add_link(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *raw);
 /**
  * Add what belongs to the interface: underlay, bridges, pods; all ports of a bridge, as its traffic
- * is theirs. 0 or -ENOMEM.
+ * is theirs; bridges that veth pairs join to these. 0 or -ENOMEM.
  */
 int ovl_path_follow(struct ovl_path *p, uint32_t ns, const struct ovl_raw_link *iface);
 /** Set `lower` and `master` of every device in the facts. */
