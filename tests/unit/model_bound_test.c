@@ -34,6 +34,7 @@ static void check_words(void)
 	check_parse("rtt_p99>250us", OVL_METRIC_RTT_P99, OVL_BOUND_ABOVE, 250e3);
 	check_parse("rtt_p50>2ms", OVL_METRIC_RTT_P50, OVL_BOUND_ABOVE, 2e6);
 	check_parse("drops>0", OVL_METRIC_DROPS, OVL_BOUND_ABOVE, 0);
+	check_parse("findings>0", OVL_METRIC_FINDINGS, OVL_BOUND_ABOVE, 0);
 	check_parse("path_cost>400", OVL_METRIC_PATH_COST, OVL_BOUND_ABOVE, 400);
 	check_refused("", "one of goodput");
 	check_refused("beauty>1", "one of goodput");

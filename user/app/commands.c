@@ -111,7 +111,8 @@ static void list_metrics(struct ovl_buf *b)
 					    [OVL_METRIC_SHARE] = "share",
 					    [OVL_METRIC_NS] = "ns",
 					    [OVL_METRIC_PER_S] = "1/s",
-					    [OVL_METRIC_NS_PER_KIB] = "ns/KiB"};
+					    [OVL_METRIC_NS_PER_KIB] = "ns/KiB",
+					    [OVL_METRIC_NUMBER] = "number"};
 	static const char *const better[] = {"-", "more", "less"};
 
 	for (int i = 0; i < OVL_METRIC_COUNT; i++) {

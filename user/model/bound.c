@@ -17,7 +17,7 @@ static const struct {
 	{OVL_METRIC_BPS, "G", 1e9},   {OVL_METRIC_SHARE, "", 1},      {OVL_METRIC_SHARE, "%", 0.01},
 	{OVL_METRIC_NS, "ns", 1},     {OVL_METRIC_NS, "us", 1e3},     {OVL_METRIC_NS, "ms", 1e6},
 	{OVL_METRIC_NS, "s", 1e9},    {OVL_METRIC_PER_S, "", 1},      {OVL_METRIC_PER_S, "K", 1e3},
-	{OVL_METRIC_PER_S, "M", 1e6}, {OVL_METRIC_NS_PER_KIB, "", 1},
+	{OVL_METRIC_PER_S, "M", 1e6}, {OVL_METRIC_NS_PER_KIB, "", 1}, {OVL_METRIC_NUMBER, "", 1},
 };
 
 static const char *const wants[] = {
@@ -26,6 +26,7 @@ static const char *const wants[] = {
 	[OVL_METRIC_NS] = "a duration, such as 250us or 2ms",
 	[OVL_METRIC_PER_S] = "events a second, such as 10 or 2K",
 	[OVL_METRIC_NS_PER_KIB] = "ns for each KiB, such as 400",
+	[OVL_METRIC_NUMBER] = "a number",
 };
 
 static const char *blanks(const char *s)

@@ -113,6 +113,16 @@ void ovl_matrix_turn_init(struct ovl_matrix_turn *turn, uint32_t number)
 		turn->ns_per_kib[i] = NAN;
 }
 
+/* They are sorted: problems first. */
+static void take_finding(struct ovl_matrix_turn *turn, const struct ovl_model *model)
+{
+	const struct ovl_finding *first = model->findings.v;
+
+	if (model->findings.n && first->level > OVL_LEVEL_INFO)
+		ovl_str_copy(turn->top_finding, sizeof(turn->top_finding),
+			     ovl_rule_info(first->rule)->key);
+}
+
 void ovl_matrix_take(struct ovl_matrix_turn *turn, const struct ovl_facts *facts,
 		     const struct ovl_model *model)
 {
@@ -134,6 +144,7 @@ void ovl_matrix_take(struct ovl_matrix_turn *turn, const struct ovl_facts *facts
 	ovl_str_copy(turn->side, sizeof(turn->side), model->verdict.side);
 	ovl_str_copy(turn->sentence, sizeof(turn->sentence), model->verdict.sentence);
 	turn->bytes_per_pkt = packet_size(&model->traffic);
+	take_finding(turn, model);
 	take_losses(turn, &model->waterfall);
 	take_cost(turn, model);
 }

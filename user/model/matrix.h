@@ -49,6 +49,7 @@ struct ovl_matrix_turn {
 	enum ovl_limit limit;
 	char side[12];
 	char sentence[OVL_TEXT_MAX];
+	char top_finding[32]; /* rule of the first that is a warning or worse; "": none */
 	uint32_t n_top;
 	struct ovl_matrix_loss top[OVL_MATRIX_TOP]; /* largest loss first; gains are left out */
 	double ns_per_kib[OVL_MATRIX_PARTS];

@@ -64,6 +64,15 @@ static double busiest(const struct ovl_model *m)
 	return most;
 }
 
+static double alarms(const struct ovl_model *m)
+{
+	double n = 0;
+
+	ovl_vec_each(f, &m->findings)
+		n += f->level > OVL_LEVEL_INFO;
+	return n;
+}
+
 double ovl_metric_get(const struct ovl_model *m, enum ovl_metric metric)
 {
 	switch (metric) {
@@ -75,6 +84,7 @@ double ovl_metric_get(const struct ovl_model *m, enum ovl_metric metric)
 	case OVL_METRIC_RETRANSMITS: return m->retransmits_ps;
 	case OVL_METRIC_DROPS: return m->drops_ps;
 	case OVL_METRIC_PATH_COST: return path_cost(m);
+	case OVL_METRIC_FINDINGS: return m->intervals ? alarms(m) : NAN;
 	case OVL_METRIC_RX: return m->traffic.valid ? m->traffic.rx_bps : NAN;
 	case OVL_METRIC_TX: return m->traffic.valid ? m->traffic.tx_bps : NAN;
 	case OVL_METRIC_BUSY: return busiest(m);

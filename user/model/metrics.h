@@ -17,6 +17,7 @@ enum ovl_metric_unit {
 	OVL_METRIC_NS,
 	OVL_METRIC_PER_S,
 	OVL_METRIC_NS_PER_KIB,
+	OVL_METRIC_NUMBER,
 };
 
 enum ovl_metric_better { OVL_METRIC_NEITHER = 0, OVL_METRIC_UP, OVL_METRIC_DOWN };

@@ -19,6 +19,7 @@ const char *ovl_diff_value(char s[OVL_UNITS_MAX + 8], enum ovl_metric metric, do
 	case OVL_METRIC_BPS: return ovl_units_text(s, v, ovl_units_rate(v), true);
 	case OVL_METRIC_SHARE: return ovl_units_text(s, v, ovl_units_share(), true);
 	case OVL_METRIC_NS: return ovl_units_text(s, v, ovl_units_time(v, true), true);
+	case OVL_METRIC_NUMBER: return ovl_units_number(s, v, ovl_units_count(v), true);
 	case OVL_METRIC_PER_S: ovl_units_text(number, v, ovl_units_count(v), true); break;
 	case OVL_METRIC_NS_PER_KIB: ovl_units_number(number, v, ovl_units_plain(v), true); break;
 	}

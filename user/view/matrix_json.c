@@ -20,7 +20,7 @@ static void put_limit(ovl_json o, const struct ovl_matrix_turn *middle)
 	ovl_json_text_or_null(o, "limit", known ? ovl_limit_key(middle->limit) : "");
 	ovl_json_text_or_null(o, "side", known ? middle->side : "");
 	ovl_json_text_or_null(o, "sentence", known ? middle->sentence : "");
-	ovl_json_null(o, "top_finding");
+	ovl_json_text_or_null(o, "top_finding", known ? middle->top_finding : "");
 	if (!known) {
 		ovl_json_null(o, "largest");
 		return;
