@@ -274,7 +274,7 @@ static inline void sample_counter(struct ovl_model *m, uint32_t ns, const char *
 /** A model with everything known; with load also the waterfall. */
 static inline void sample_model(struct ovl_model *m, bool load)
 {
-	*m = (struct ovl_model){.duration_ns = 42000000000, .intervals = 42};
+	*m = (struct ovl_model){.duration_ns = 42000000000, .intervals = 42, .flows_valid = true};
 	m->traffic = (struct ovl_traffic){true,	    1048576,	  16384,  33343000000, 23100000,
 					  199728.8, 6351047619.0, 210000, 6411000000};
 	sample_cpu(m);

@@ -97,6 +97,11 @@ int main(void)
 
 	sample_facts(&facts, true);
 	sample_model(&m, true);
+	m.flows_valid = false;
+	ovl_findings_text(&b, &facts, &m);
+	ok(strstr(ovl_buf_str(&b), "Not known") != NULL, "nothing read is no clean bill of health");
+	ovl_buf_clear(&b);
+	m.flows_valid = true;
 	ovl_findings_text(&b, &facts, &m);
 	ok(strstr(ovl_buf_str(&b), "No fault found.") != NULL, "healthy is said");
 	ovl_buf_clear(&b);

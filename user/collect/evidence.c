@@ -25,12 +25,22 @@ struct source {
 	struct ovl_icmpwatch *icmp;
 };
 
-/* Control groups, of which a node has thousands, are read so often that it takes 2 %. */
-#define COST_SHARE  50
-#define WAIT_MAX_NS 2000000000 /* but short runs need two readings */
+/*
+ * A reading that took t is not repeated within 100 t: all evidence together costs at most 1 % of a
+ * CPU, and control groups, of which a node has thousands, as much again. Only the second reading
+ * comes after a second in any case: short runs need two.
+ */
+#define COST_SHARE     100
+#define SECOND_WAIT_NS 1000000000
+
+/* When something may be read again. */
+struct pace {
+	uint64_t next_ts_ns;
+	uint32_t readings;
+};
 
 struct ovl_evidence_reader {
-	uint64_t cgroups_ts_ns; /* not before */
+	struct pace all, cgroups;
 	OVL_VEC(struct source) sources;
 	struct ovl_sheet sheet;
 };
@@ -84,25 +94,40 @@ static int read_inside(void *arg)
 	return 0;
 }
 
+static bool is_due(const struct pace *pace, uint64_t now_ns)
+{
+	return now_ns >= pace->next_ts_ns;
+}
+
+static void has_read(struct pace *pace, uint64_t start_ts_ns)
+{
+	const uint64_t wait_ns = COST_SHARE * (ovl_clock_ns() - start_ts_ns);
+	const bool first = !pace->readings++;
+
+	pace->next_ts_ns =
+		start_ts_ns + (first && wait_ns > SECOND_WAIT_NS ? SECOND_WAIT_NS : wait_ns);
+}
+
 static void read_cgroups(struct ovl_evidence_reader *e, const struct ovl_facts *facts)
 {
 	const uint64_t start_ts_ns = ovl_clock_ns();
-	uint64_t wait_ns;
 
-	if (start_ts_ns < e->cgroups_ts_ns)
+	if (!is_due(&e->cgroups, start_ts_ns))
 		return;
 	e->sheet.ns = OVL_NS_MACHINE;
 	ovl_cgroups_read(&e->sheet, facts);
-	wait_ns = COST_SHARE * (ovl_clock_ns() - start_ts_ns);
-	e->cgroups_ts_ns = start_ts_ns + (wait_ns < WAIT_MAX_NS ? wait_ns : WAIT_MAX_NS);
+	has_read(&e->cgroups, start_ts_ns);
 }
 
 int ovl_evidence_read(struct ovl_evidence_reader *e, const struct ovl_facts *facts,
 		      struct ovl_sample *sample)
 {
+	const uint64_t start_ts_ns = ovl_clock_ns();
 	bool flows = false;
 	int rc = 0;
 
+	if (!is_due(&e->all, start_ts_ns))
+		return 0;
 	ovl_sheet_open(&e->sheet);
 	ovl_vec_each(s, &e->sources) {
 		struct inside in = {&e->sheet, facts, s->ns};
@@ -123,6 +148,7 @@ int ovl_evidence_read(struct ovl_evidence_reader *e, const struct ovl_facts *fac
 			rc = rc == -ENOMEM ? rc : 0;
 		}
 	}
+	has_read(&e->all, start_ts_ns);
 	read_cgroups(e, facts);
 	if (sample)
 		sample->flows_valid = flows;

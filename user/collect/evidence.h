@@ -16,8 +16,9 @@ struct ovl_evidence_reader;
 struct ovl_evidence_reader *ovl_evidence_open(const struct ovl_facts *facts, const int *ns_fd);
 void ovl_evidence_close(struct ovl_evidence_reader *e);
 /**
- * Read everything: what has changed since the last call goes to sample->{readings, flows}; NULL: it
- * is only remembered. 0 or -ENOMEM.
+ * Read everything: what has changed since the last reading goes to sample->{readings, flows}; NULL:
+ * it is only remembered. A call too soon after a costly reading reads nothing and leaves the sample
+ * alone; the next one covers its time. 0 or -ENOMEM.
  */
 int ovl_evidence_read(struct ovl_evidence_reader *e, const struct ovl_facts *facts,
 		      struct ovl_sample *sample);

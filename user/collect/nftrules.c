@@ -18,10 +18,10 @@
 #include "collect/netns.h"
 #include "collect/nftexpr.h"
 
-#define REPLY_BYTES   65536
-#define COST_SHARE    50	 /* a reading that took t waits for 50 t until the next */
-#define WAIT_MAX_NS   2000000000 /* but short runs need two readings */
-#define TRANSLATE_MAX 256	 /* translating rules that are listed */
+#define REPLY_BYTES    65536
+#define COST_SHARE     100	  /* a reading that took t waits for 100 t until the next */
+#define SECOND_WAIT_NS 2000000000 /* but the second waits no longer: short runs need two */
+#define TRANSLATE_MAX  256	  /* translating rules that are listed */
 
 struct chain {
 	uint8_t family;
@@ -35,6 +35,7 @@ struct ovl_nftrules {
 	struct mnl_socket *nl;
 	unsigned int seq;
 	uint64_t next_ts_ns;
+	uint32_t readings;
 	OVL_VEC(struct chain) chains;
 	uint32_t translating;
 	struct ovl_sheet *sheet;
@@ -303,6 +304,8 @@ int ovl_nftrules_read(struct ovl_nftrules *n, struct ovl_sheet *s)
 	if (!rc)
 		put_chains(n);
 	took_ns = COST_SHARE * (ovl_clock_ns() - start_ts_ns);
-	n->next_ts_ns = start_ts_ns + (took_ns < WAIT_MAX_NS ? took_ns : WAIT_MAX_NS);
+	if (!n->readings++ && took_ns > SECOND_WAIT_NS)
+		took_ns = SECOND_WAIT_NS;
+	n->next_ts_ns = start_ts_ns + took_ns;
 	return rc;
 }

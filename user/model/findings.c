@@ -86,3 +86,8 @@ int ovl_findings_build(const struct ovl_model *m, const struct ovl_facts *facts,
 		qsort(out->v, out->n, sizeof(*out->v), by_value);
 	return d.failed ? -ENOMEM : 0;
 }
+
+bool ovl_findings_looked(const struct ovl_model *m)
+{
+	return m->intervals && (m->flows_valid || m->attempts_valid || m->readings.n);
+}

@@ -70,5 +70,7 @@ const char *ovl_level_name(enum ovl_level level);
  * with their symptoms, general findings last. 0 or -ENOMEM.
  */
 int ovl_findings_build(const struct ovl_model *m, const struct ovl_facts *facts, ovl_findings *out);
+/** Was there anything to ask the rules about? Without it, no finding is no answer. */
+bool ovl_findings_looked(const struct ovl_model *m);
 
 #endif

@@ -84,7 +84,7 @@ double ovl_metric_get(const struct ovl_model *m, enum ovl_metric metric)
 	case OVL_METRIC_RETRANSMITS: return m->retransmits_ps;
 	case OVL_METRIC_DROPS: return m->drops_ps;
 	case OVL_METRIC_PATH_COST: return path_cost(m);
-	case OVL_METRIC_FINDINGS: return m->intervals ? alarms(m) : NAN;
+	case OVL_METRIC_FINDINGS: return ovl_findings_looked(m) ? alarms(m) : NAN;
 	case OVL_METRIC_RX: return m->traffic.valid ? m->traffic.rx_bps : NAN;
 	case OVL_METRIC_TX: return m->traffic.valid ? m->traffic.tx_bps : NAN;
 	case OVL_METRIC_BUSY: return busiest(m);

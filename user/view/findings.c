@@ -81,7 +81,9 @@ void ovl_findings_text(struct ovl_buf *b, const struct ovl_facts *f, const struc
 	if (shown > SHOWN)
 		ovl_buf_printf(b, "  and %zu more (--json has all)\n", shown - SHOWN);
 	if (!shown)
-		ovl_buf_puts(b, m->intervals ? "  No fault found.\n" : "  Nothing was measured.\n");
+		ovl_buf_puts(b, ovl_findings_looked(m) ? "  No fault found.\n"
+						       : "  Not known: nothing that rules ask "
+							 "for was read.\n");
 }
 
 void ovl_findings_rules(struct ovl_buf *b)

@@ -128,7 +128,8 @@ void ovl_iperf3_text_start(struct ovl_buf *out, const struct ovl_transfer *t)
 		ovl_buf_printf(out, "[%3d] local %s port %u connected to %s port %u\n", s->socket,
 			       s->local_host, s->local_port, s->remote_host, s->remote_port);
 	ovl_buf_puts(out, "[ ID] Interval           Transfer     Bitrate");
-	if (t->plain) /* so does iperf3 3.12 also of reverse tests, whose lines have neither */
+	/* so does iperf3 3.12 also of reverse tests, whose lines have neither, but for -O */
+	if (t->plain && !(t->reverse && t->omit_s > 0))
 		ovl_buf_puts(out, "         Retr  Cwnd");
 	else if (!t->reverse)
 		ovl_buf_puts(out, "         Retr  Cwnd         RTT");

@@ -49,7 +49,7 @@ void ovl_json_findings(ovl_json o, const struct ovl_facts *f, const struct ovl_m
 {
 	ovl_json list;
 
-	if (!m->intervals) {
+	if (!ovl_findings_looked(m)) {
 		ovl_json_null(o, "findings");
 		return;
 	}
