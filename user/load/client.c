@@ -92,11 +92,35 @@ static int set_options(int fd, const struct ovl_load_spec *spec, struct ovl_err 
 	return 0;
 }
 
+/* The connection stands, but what answers does not speak the load's protocol. */
+static int not_ours(const struct ovl_client *client, int rc, struct ovl_err *err)
+{
+	const char *path = ovl_load_which_name(client->which), *name = client->addr.name;
+
+	if (rc == -ETIMEDOUT)
+		return ovl_err_set(
+			err, OVL_EXIT_PEER, rc,
+			"%s (%s) accepts connections but says nothing within %u ms: it is "
+			"not `ovltrace peer`; start that there, or give its port",
+			name, path, client->spec->connect_timeout_ms);
+	if (rc == -ECONNRESET || rc == -EPIPE)
+		return ovl_err_set(
+			err, OVL_EXIT_PEER, rc,
+			"%s (%s) closed the connection during the handshake: it is not "
+			"`ovltrace peer`, was ended, or its --allow leaves this host out; start "
+			"that there, or give its port",
+			name, path);
+	return ovl_err_set(err, OVL_EXIT_PEER, rc, "the handshake with %s (%s) failed: %s", name,
+			   path, strerror(-rc));
+}
+
 static int connect_failed(const struct ovl_client *client, int rc, struct ovl_err *err)
 {
 	const char *path = ovl_load_which_name(client->which), *name = client->addr.name;
 
 	switch (rc) {
+	case -ECONNRESET: /* one that hangs up at once may do so before we look */
+		return not_ours(client, rc, err);
 	case -ECONNREFUSED:
 		return ovl_err_set(
 			err, OVL_EXIT_PEER, rc,
@@ -137,28 +161,6 @@ static int connect_by(int fd, const struct ovl_addr *addr, uint64_t deadline_ns)
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &pending, &len))
 		return -errno;
 	return -pending;
-}
-
-/* The connection stands, but what answers does not speak the load's protocol. */
-static int not_ours(const struct ovl_client *client, int rc, struct ovl_err *err)
-{
-	const char *path = ovl_load_which_name(client->which), *name = client->addr.name;
-
-	if (rc == -ETIMEDOUT)
-		return ovl_err_set(
-			err, OVL_EXIT_PEER, rc,
-			"%s (%s) accepts connections but says nothing within %u ms: it is "
-			"not `ovltrace peer`; start that there, or give its port",
-			name, path, client->spec->connect_timeout_ms);
-	if (rc == -ECONNRESET || rc == -EPIPE)
-		return ovl_err_set(
-			err, OVL_EXIT_PEER, rc,
-			"%s (%s) closed the connection during the handshake: it is not "
-			"`ovltrace peer`, was ended, or its --allow leaves this host out; start "
-			"that there, or give its port",
-			name, path);
-	return ovl_err_set(err, OVL_EXIT_PEER, rc, "the handshake with %s (%s) failed: %s", name,
-			   path, strerror(-rc));
 }
 
 static int wrong_state(const struct ovl_client *client, uint8_t state, struct ovl_err *err)
