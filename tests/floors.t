@@ -1,6 +1,7 @@
 #!/bin/bash
 # The floors are kept apart, and the check that says so finds what breaks them.
 # timeout: 120
+# runs: beside others
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 objects=$PWD/${O:-.output}/obj

@@ -1,6 +1,7 @@
 #!/bin/bash
 # A fixed number of inputs through the parsers of what strangers send, under ASan and UBSan.
 # timeout: 180
+# runs: beside others
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 need clang

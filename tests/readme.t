@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # README says what the program says: help, packages, commands.
+# runs: beside others
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Recordings through the program: known numbers come out, every view copes, broken files are refused.
+# runs: beside others
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 need python3

@@ -68,6 +68,24 @@ echo "ok 1 - x"; echo 1..1'
 rm "$tree"/tests/unit/*
 run env O=built "$tree/tests/run" check
 is "$(tail -n 1 <<< "$OUT")" "0 passed, 0 failed, 0 skipped" "check leaves out what needs root"
+rm -f "$tree"/tests/*.t
+# meet NAME: a test that waits for another one of its kind to run at the same time
+meet() {
+	fake "$1" "# runs: beside others
+touch $T/met.$1; for i in {1..50}; do [ -e $T/met.$2 ] && break; sleep 0.1; done
+[ -e $T/met.$2 ] && echo 'ok 1 - x' || echo 'not ok 1 - x'; echo 1..1"
+}
+if [ "$(nproc)" -gt 1 ]; then
+	meet a b
+	meet b a
+	# alone: the other one is not at work meanwhile
+	for i in c d; do
+		fake $i "mkdir $T/alone && echo 'ok 1 - x' || echo 'not ok 1 - x'; sleep 0.3; rmdir $T/alone; echo 1..1"
+	done
+	counts "two beside each other, two alone" "4 passed, 0 failed, 0 skipped"
+else
+	skip "one CPU: nothing runs beside anything"
+fi
 run "$tree/tests/run" everything
 is "$RC" 2 "an unknown mode is a usage error"
 finish

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Layout, sizes and manners of every file that is ours.
 # timeout: 120
+# runs: beside others
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 

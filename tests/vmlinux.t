@@ -1,6 +1,7 @@
 #!/bin/bash
 # Every struct and field of the curated vmlinux/vmlinux.h exists in the running kernel's BTF.
 # timeout: 60
+# runs: beside others
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 need awk
