@@ -185,6 +185,8 @@ static void test_sane(void)
 	WRONG(h.max_ns = 5);
 	WRONG(h.max_ns = UINT64_MAX);
 	WRONG(h.sum_ns = 69999);
+	/* the sum of its parts wraps round to the count */
+	WRONG(h.over = UINT64_MAX - 2; h.bucket[7] = 3; h.max_ns = h.sum_ns = 1ull << 41);
 #undef WRONG
 	ovl_hist_add(&good, UINT64_MAX);
 	ok(ovl_hist_sane(&good), "with one above the top");

@@ -48,6 +48,8 @@ bool ovl_hist_sane(const struct ovl_hist *h)
 {
 	uint64_t n = h->over, lowest = UINT64_MAX, highest = 0;
 
+	if (h->count >> 53 || h->over > h->count)
+		return false;
 	for (uint32_t i = 0; i < OVL_HIST_BUCKETS; i++) {
 		if (!h->bucket[i])
 			continue;
@@ -58,7 +60,7 @@ bool ovl_hist_sane(const struct ovl_hist *h)
 			lowest = i;
 		highest = i;
 	}
-	if (n != h->count || h->count >> 53)
+	if (n != h->count)
 		return false;
 	if (!n)
 		return true;
