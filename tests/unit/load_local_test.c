@@ -1,26 +1,13 @@
 /* The load within one process over loopback: what is counted is what was sent, pausing pauses. */
-#include "tap.h"
+#include "peer_kit.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "base/clock.h"
-#include "load/load.h"
 
 /* What must come to pass has this long to do so, however busy the machine is. */
 #define PATIENCE_NS 20000000000ull
-
-static void sleep_ms(long ms)
-{
-	const struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-	nanosleep(&ts, NULL);
-}
 
 static struct ovl_load_spec loopback_spec(uint32_t streams)
 {
@@ -160,7 +147,7 @@ static void test_about(void)
 	ovl_load_stop(load);
 }
 
-static void refused(const struct ovl_load_spec *spec, enum ovl_exit exit, const char *word)
+static void refused_as(const struct ovl_load_spec *spec, enum ovl_exit exit, const char *word)
 {
 	struct ovl_err err = OVL_ERR_INIT;
 	struct ovl_load *load = ovl_load_start(spec, &err);
@@ -174,30 +161,30 @@ static void test_bad_spec(void)
 	struct ovl_load_spec spec = loopback_spec(1);
 
 	strcpy(spec.congestion, "nosuch");
-	refused(&spec, OVL_EXIT_USAGE, "available: ");
+	refused_as(&spec, OVL_EXIT_USAGE, "available: ");
 	spec = loopback_spec(129);
-	refused(&spec, OVL_EXIT_USAGE, "128");
+	refused_as(&spec, OVL_EXIT_USAGE, "128");
 	spec = loopback_spec(1);
 	spec.mss_bytes = 40;
-	refused(&spec, OVL_EXIT_USAGE, "segment size");
+	refused_as(&spec, OVL_EXIT_USAGE, "segment size");
 	spec = loopback_spec(1);
 	spec.cpu_sender = 1000;
-	refused(&spec, OVL_EXIT_FAILED, "CPU 1000");
+	refused_as(&spec, OVL_EXIT_FAILED, "CPU 1000");
 	spec = loopback_spec(1);
 	spec.cpu_receiver = 5000;
-	refused(&spec, OVL_EXIT_FAILED, "CPU 5000");
+	refused_as(&spec, OVL_EXIT_FAILED, "CPU 5000");
 	spec = loopback_spec(1);
 	strcpy(spec.path[0].addr, "203.0.113.7");
-	refused(&spec, OVL_EXIT_FAILED, "no interface");
+	refused_as(&spec, OVL_EXIT_FAILED, "no interface");
 	spec = loopback_spec(1);
 	strcpy(spec.path[1].addr, "pod.example");
-	refused(&spec, OVL_EXIT_USAGE, "numeric");
+	refused_as(&spec, OVL_EXIT_USAGE, "numeric");
 	spec = loopback_spec(1);
 	spec.path[0].used = spec.path[1].used = false;
-	refused(&spec, OVL_EXIT_USAGE, "no path");
+	refused_as(&spec, OVL_EXIT_USAGE, "no path");
 	spec = loopback_spec(1);
 	spec.path[0].client_netns_fd = STDIN_FILENO;
-	refused(&spec, geteuid() ? OVL_EXIT_RIGHTS : OVL_EXIT_FAILED, "network namespace");
+	refused_as(&spec, geteuid() ? OVL_EXIT_RIGHTS : OVL_EXIT_FAILED, "network namespace");
 }
 
 static void test_netns(void)
@@ -243,6 +230,46 @@ static void test_no_leak(void)
 	is_int(last, first, "ten starts and stops leave no file open");
 }
 
+/* Two places behind one address: the second one is where the program is, not where the first is. */
+static void *behind_main(void *arg)
+{
+	struct ovl_load_spec spec = loopback_spec(1);
+	struct ovl_load_path_spec *path = &spec.path[OVL_LOAD_OVERLAY];
+	struct ovl_err err = OVL_ERR_INIT;
+	struct ovl_load *load;
+	int port_fd, home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	int other =
+		unshare(CLONE_NEWNET) ? -1 : open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	(void)arg;
+	if (other < 0 || setns(home, CLONE_NEWNET)) {
+		tap_skip("needs rights: a network namespace");
+		return NULL;
+	}
+	close(home);
+	spec.path[OVL_LOAD_UNDERLAY].used = false;
+	port_fd = hold_port(&spec.port);
+	path->n_behind = 2;
+	path->behind[0].netns_fd = other;
+	strcpy(path->behind[0].addr, "0.0.0.0");
+	path->behind[1].netns_fd = -1;
+	strcpy(path->behind[1].addr, "127.0.0.1");
+	load = ovl_load_start(&spec, &err);
+	ok(load != NULL, "a place elsewhere, then one here (%s)", err.text);
+	ovl_load_stop(load);
+	close(port_fd);
+	close(other);
+	return NULL;
+}
+
+static void test_behind(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, behind_main, NULL);
+	pthread_join(thread, NULL);
+}
+
 int main(void)
 {
 	test_counts(1);
@@ -250,6 +277,7 @@ int main(void)
 	test_about();
 	test_bad_spec();
 	test_netns();
+	test_behind();
 	test_no_leak();
 	return tap_done();
 }

@@ -17,6 +17,8 @@ struct listen_job {
 	const struct ovl_load_spec *spec;
 	struct ovl_client *clients;
 	bool any_port;
+	int home_fd; /* the program's own namespace */
+	bool away;   /* the thread is in another one */
 	struct ovl_err err;
 	int rc;
 };
@@ -33,6 +35,20 @@ static uint32_t listener_rcvbuf(const struct ovl_load_spec *spec)
 	return bytes < FIRST_WINDOW_BYTES ? (uint32_t)bytes : 0;
 }
 
+/* Into a namespace; -1: the program's own. Who never leaves that needs no rights. */
+static int go(struct listen_job *job, int netns_fd)
+{
+	int rc;
+
+	if (netns_fd < 0 && !job->away)
+		return 0;
+	rc = ovl_netns_enter(netns_fd < 0 ? job->home_fd : netns_fd,
+			     netns_fd < 0 ? "program itself" : "load's receiver", &job->err);
+	if (!rc)
+		job->away = netns_fd >= 0;
+	return rc;
+}
+
 /* Behind an address that is translated: where the packets will really arrive. */
 static int listen_behind(struct listen_job *job, int which)
 {
@@ -44,9 +60,7 @@ static int listen_behind(struct listen_job *job, int which)
 		int *fd = &job->local->listen_fd[(int)i * OVL_LOAD_PATHS + which];
 		struct ovl_addr addr;
 
-		if (path->behind[i].netns_fd >= 0)
-			rc = ovl_netns_enter(path->behind[i].netns_fd, "load's receiver",
-					     &job->err);
+		rc = go(job, path->behind[i].netns_fd);
 		if (!rc)
 			rc = ovl_addr_resolve(path->behind[i].addr, spec->port, false, &addr,
 					      &job->err);
@@ -66,8 +80,10 @@ static int listen_path(struct listen_job *job, int which)
 
 	if (job->spec->path[which].n_behind)
 		return listen_behind(job, which);
+	fd = go(job, job->spec->path[which].server_netns_fd);
+	if (fd)
+		return fd;
 	fd = ovl_sock_listen(addr, listener_rcvbuf(job->spec), &job->err);
-
 	if (fd == -EADDRINUSE && job->any_port) {
 		int rc = ovl_addr_resolve(job->spec->path[which].addr, 0, false, addr, &job->err);
 
@@ -84,24 +100,14 @@ static void *listen_main(void *arg)
 {
 	struct listen_job *job = arg;
 	const struct ovl_load_spec *spec = job->spec;
-	int home_fd = ovl_sock_netns();
 
-	for (int which = 0; which < OVL_LOAD_PATHS && !job->rc; which++) {
-		const struct ovl_load_path_spec *path = &spec->path[which];
-		int ns_fd = path->n_behind ? path->behind[0].netns_fd : path->server_netns_fd;
-
-		if (!path->used)
-			continue;
-		if (ns_fd >= 0)
-			job->rc = ovl_netns_enter(ns_fd, "load's receiver", &job->err);
-		if (!job->rc)
+	job->home_fd = ovl_sock_netns();
+	for (int which = 0; which < OVL_LOAD_PATHS && !job->rc; which++)
+		if (spec->path[which].used)
 			job->rc = listen_path(job, which);
-		if (!job->rc && ns_fd >= 0)
-			job->rc = ovl_netns_enter(home_fd, "program itself", &job->err);
-	}
-	if (home_fd >= 0)
-		close(home_fd);
-	return NULL;
+	if (job->home_fd >= 0)
+		close(job->home_fd);
+	return NULL; /* and with the thread ends its stay elsewhere */
 }
 
 static int open_listeners(struct listen_job *job, struct ovl_err *err)
