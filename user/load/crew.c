@@ -27,6 +27,12 @@ struct helper {
 	int epoll_fd, end_fd;
 	void *block;
 	pthread_mutex_t lock; /* held while a batch is served: slots and their jobs */
+	/*
+	 * A helper with much to do gives the lock back and has it again before the engine, which
+	 * waits for it, is awake: it steps back when the engine wants it.
+	 */
+	_Atomic bool wanted;
+	pthread_mutex_t turn; /* held by the engine while it wants or has the lock */
 	struct slot slot[OVL_WIRE_CONNS_MAX];
 };
 
@@ -68,6 +74,7 @@ static void helper_free(struct helper *h)
 	if (h->end_fd >= 0)
 		close(h->end_fd);
 	pthread_mutex_destroy(&h->lock);
+	pthread_mutex_destroy(&h->turn);
 	free(h->block);
 	free(h);
 }
@@ -123,6 +130,27 @@ static void serve(struct helper *h, uint64_t tag)
 	say(h->crew->told_fd);
 }
 
+/* The engine gets the lock after the batch that is served and at most one more. */
+static void engine_lock(struct helper *h)
+{
+	pthread_mutex_lock(&h->turn);
+	atomic_store(&h->wanted, true);
+	pthread_mutex_lock(&h->lock);
+}
+
+static void engine_unlock(struct helper *h)
+{
+	pthread_mutex_unlock(&h->lock);
+	atomic_store(&h->wanted, false);
+	pthread_mutex_unlock(&h->turn);
+}
+
+static void step_back(struct helper *h)
+{
+	pthread_mutex_lock(&h->turn);
+	pthread_mutex_unlock(&h->turn);
+}
+
 static void *helper_main(void *arg)
 {
 	struct helper *h = arg;
@@ -133,6 +161,8 @@ static void *helper_main(void *arg)
 		struct epoll_event ev[EVENTS_MAX];
 		int n = epoll_wait(h->epoll_fd, ev, EVENTS_MAX, -1);
 
+		if (atomic_load_explicit(&h->wanted, memory_order_relaxed))
+			step_back(h);
 		pthread_mutex_lock(&h->lock);
 		for (int i = 0; i < n; i++) {
 			if (ev[i].data.u64 == TAG_END)
@@ -155,6 +185,7 @@ static struct helper *helper_new(struct ovl_crew *crew)
 		return NULL;
 	h->crew = crew;
 	pthread_mutex_init(&h->lock, NULL);
+	pthread_mutex_init(&h->turn, NULL);
 	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	h->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (posix_memalign(&h->block, 4096, OVL_CONN_READ_BYTES))
@@ -190,7 +221,7 @@ int ovl_crew_give(struct ovl_crew *crew, uint32_t member, struct ovl_crew_job *j
 	uint32_t i = 0;
 	int rc = 0;
 
-	pthread_mutex_lock(&h->lock);
+	engine_lock(h);
 	while (i < OVL_WIRE_CONNS_MAX && h->slot[i].job)
 		i++;
 	if (i == OVL_WIRE_CONNS_MAX) {
@@ -204,7 +235,7 @@ int ovl_crew_give(struct ovl_crew *crew, uint32_t member, struct ovl_crew_job *j
 		job->slot = i;
 		job->member = member;
 	}
-	pthread_mutex_unlock(&h->lock);
+	engine_unlock(h);
 	return rc;
 }
 
@@ -215,11 +246,11 @@ void ovl_crew_take(struct ovl_crew *crew, struct ovl_crew_job *job)
 	if (!job->member)
 		return;
 	h = crew->helper[job->member];
-	pthread_mutex_lock(&h->lock);
+	engine_lock(h);
 	epoll_ctl(h->epoll_fd, EPOLL_CTL_DEL, job->fd, NULL); /* or it was over before */
 	h->slot[job->slot].job = NULL;
 	h->slot[job->slot].turn++;
-	pthread_mutex_unlock(&h->lock);
+	engine_unlock(h);
 	job->member = 0;
 }
 
