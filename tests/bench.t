@@ -35,6 +35,27 @@ is "$RC" 4 "a program that is missing is said at once"
 run "${BENCH[@]}" --streams x
 is "$RC" 2 "nonsense is refused"
 
+# stub SCRIPT: an ovltrace that does this before it is one
+stub() {
+	printf '#!/bin/sh\n%s\nexec "%s" "$@"\n' "$1" "$OVLTRACE" > "$T/stub"
+	chmod 755 "$T/stub"
+}
+flaky() {
+	rm -f "$T/once"
+	# shellcheck disable=SC2016
+	stub 'case $1 in --load) [ -e "'"$T"'/once" ] || { : > "'"$T"'/once"; exit 9; };; esac'
+	run "${BENCH[@]}" --program "$T/stub" --nets loopback --streams 1 --tests bulk --pairs 2 \
+		--speed-bar 0.05 --cpu-bar 20 "$@"
+}
+flaky
+is "$RC" 1 "a pair that failed is not passed over"
+like "$OUT$ERR" "FAILED: loopback 1 stream \\(1 of 2 pairs\\)" "and said"
+flaky --allow-failed 1
+is "$RC" 0 "but where it is allowed"
+stub 'exit 2'
+run "${BENCH[@]}" --program "$T/stub" --nets loopback --tests rr --pairs 1
+is "$RC" 4 "a program that can do nothing of what is asked held no bar"
+
 start "${BENCH[@]}" --nets veth --streams 1 --pairs 9 > /dev/null 2>&1
 begun_bench() { [ -n "$(left "$STARTED")" ]; }
 wait_until begun_bench
