@@ -330,10 +330,15 @@ int ovl_notrace_run(const struct ovl_options *o, const struct ovl_load_spec *spe
 
 void ovl_notrace_tell(const struct ovl_options *o, struct ovl_load_spec *spec)
 {
-	/* it knows whole seconds only: what else -O says is left out by us alone */
-	if (!isnan(o->omit_s) && o->omit_s == floor(o->omit_s))
-		spec->omit_s = (uint32_t)o->omit_s;
-	spec->time_s = (uint32_t)fmin(OVL_IPERF3_TIME_MAX_S, ceil(ovl_tally_duration_s(o)));
+	const double omit_s = isnan(o->omit_s) ? 0 : o->omit_s;
+	double time_s = ovl_tally_duration_s(o);
+
+	/* it knows whole seconds only: what else -O says is left out by us alone, of its time */
+	if (omit_s == floor(omit_s))
+		spec->omit_s = (uint32_t)omit_s;
+	else
+		time_s += omit_s;
+	spec->time_s = (uint32_t)fmin(OVL_IPERF3_TIME_MAX_S, ceil(time_s));
 	/* its protocol also tells the sender's count at the end, which nobody else here knows */
 	spec->plain = o->load_plain || spec->reverse;
 }
