@@ -192,6 +192,12 @@ like "$(cat "$T/int")" "bits/sec                  receiver" "and the summary"
 load iperf-like "$theirs" -t 1 -O 0.5
 is "$RC $(grep -c ' -            - ' <<< "$OUT")" "0 1" \
 	"an iperf3 server leaves out whole seconds only: its count is not known then"
+unlike "$OUT" "disagree" "and not compared"
+start "${PLAIN[@]}" "$OVLTRACE" --no-trace --load iperf-like --peer "127.0.0.1:$theirs" -t 9 -O 9 > "$T/int" 2>&1
+wait_until grep -q "0.00-1" "$T/int"
+kill -INT "$STARTED"
+wait "$STARTED"
+is "$? $(grep -c disagree "$T/int")" "0 0" "nor when ^C comes within the omitted start"
 
 # an iperf3 server that is ended meanwhile
 start "${PLAIN[@]}" "$OVLTRACE" --no-trace --load iperf-like --peer "127.0.0.1:$theirs" -t 30 \

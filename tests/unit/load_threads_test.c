@@ -7,6 +7,7 @@
 #include <math.h>
 #include <sys/syscall.h>
 
+#include "load/agree.h"
 #include "load/thread.h"
 
 #define STREAMS 6
@@ -209,6 +210,35 @@ static void test_disagree(void)
 	disagree(UINT64_MAX, UINT64_MAX / 2, "50.0 %");
 }
 
+/* Ends that leave out different starts, or of which one counts what it wrote. */
+static void test_compare(void)
+{
+	struct ovl_load_agreement both = {.acked_bytes = 1000, .received_bytes = 500};
+	struct ovl_load_spec spec = {0};
+	char text[256];
+
+	is_int(ovl_agree_compare(false, &spec), OVL_LOAD_COMPARE_SAME, "nothing omitted");
+	is_int(ovl_agree_compare(true, &spec), OVL_LOAD_COMPARE_NEVER, "half a second, here alone");
+	spec.reverse = true;
+	is_int(ovl_agree_compare(false, &spec), OVL_LOAD_COMPARE_MOST, "reverse: what is written");
+	is_int(ovl_agree_compare(true, &spec), OVL_LOAD_COMPARE_NEVER, "and half a second");
+	spec.omit_s = 1;
+	is_int(ovl_agree_compare(true, &spec), OVL_LOAD_COMPARE_NEVER,
+	       "written before the omitted start was over, arrived after it");
+	spec.reverse = false;
+	is_int(ovl_agree_compare(true, &spec), OVL_LOAD_COMPARE_SAME, "a second at both ends");
+	is_int(ovl_agree_compare(false, &spec), OVL_LOAD_COMPARE_NEVER, "ended within it");
+
+	ok(ovl_load_disagree(&both, text, sizeof(text)), "half of what was acknowledged");
+	both.compare = OVL_LOAD_COMPARE_NEVER;
+	ok(!ovl_load_disagree(&both, text, sizeof(text)), "means nothing of different starts");
+	both.compare = OVL_LOAD_COMPARE_MOST;
+	ok(!ovl_load_disagree(&both, text, sizeof(text)), "nor of what was written");
+	both.received_bytes = 2000;
+	ok(ovl_load_disagree(&both, text, sizeof(text)) && strstr(text, "2000 came"),
+	   "but more than that cannot be: %s", text);
+}
+
 static void test_number(void)
 {
 	struct ovl_load_spec spec = local_spec(0);
@@ -241,5 +271,6 @@ int main(void)
 	peer_stop(&p);
 	is_int(p.rc, 0, "the peer ends when it is told to");
 	test_disagree();
+	test_compare();
 	return tap_done();
 }

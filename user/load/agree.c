@@ -78,13 +78,35 @@ void ovl_agree_settle(struct ovl_sender *s, const struct ovl_local *local)
 	}
 }
 
+enum ovl_load_compare ovl_agree_compare(bool marked, const struct ovl_load_spec *spec)
+{
+	/* ended before its omitted start had, or one that is no whole number of seconds */
+	if (marked != (spec->omit_s > 0))
+		return OVL_LOAD_COMPARE_NEVER;
+	if (!spec->reverse)
+		return OVL_LOAD_COMPARE_SAME;
+	/* what was written and had not arrived when the omitted start was over is in no count */
+	return marked ? OVL_LOAD_COMPARE_NEVER : OVL_LOAD_COMPARE_MOST;
+}
+
 bool ovl_load_disagree(const struct ovl_load_agreement *both, char *out, size_t size)
 {
 	const double acked = (double)both->acked_bytes, got = (double)both->received_bytes;
 	const double most = fmax(acked, got), apart = fabs(acked - got);
 
-	if (!(apart > DISAGREE_RATIO * most))
+	if (both->compare == OVL_LOAD_COMPARE_NEVER || !(apart > DISAGREE_RATIO * most))
 		return false;
+	if (both->compare == OVL_LOAD_COMPARE_MOST) {
+		if (got < acked)
+			return false;
+		snprintf(out, size,
+			 "sender and receiver disagree by %.1f %%: the far end sent %llu bytes, "
+			 "%llu came; something between them (a proxy) may end the connections, "
+			 "compare the addresses at both ends",
+			 100 * apart / most, (unsigned long long)both->acked_bytes,
+			 (unsigned long long)both->received_bytes);
+		return true;
+	}
 	snprintf(out, size,
 		 "sender and receiver disagree by %.1f %%: TCP saw %llu bytes acknowledged, the "
 		 "receiver counted %llu; something between them (a proxy) may end the connections, "

@@ -15,5 +15,7 @@
  * acknowledged and counted. Fills in s->agreed.
  */
 void ovl_agree_settle(struct ovl_sender *s, const struct ovl_local *local);
+/** How our count and an iperf3 server's can be compared; marked: by ovl_load_mark. Pure. */
+enum ovl_load_compare ovl_agree_compare(bool marked, const struct ovl_load_spec *spec);
 
 #endif

@@ -449,6 +449,7 @@ bool ovl_load_agreement(const struct ovl_load *load, enum ovl_load_which which,
 	out->acked_bytes = load->sender.spec.reverse ? far_bytes : own_bytes;
 	out->received_bytes = load->sender.spec.reverse ? own_bytes : far_bytes;
 	out->receiver_cpu_ratio = load->sender.spec.reverse ? NAN : theirs->cpu_total / 100;
+	out->compare = ovl_agree_compare(load->sender.marked, &load->sender.spec);
 	return true;
 }
 

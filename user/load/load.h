@@ -52,8 +52,9 @@ struct ovl_load_spec {
 	 * path that is selected; iperf3, and one asked plainly, from the start on, on all.
 	 */
 	bool reverse;
-	uint32_t omit_s;      /* an iperf3 server's results leave out as much at its start */
-	uint32_t time_s;      /* how long an iperf3 server is told the test will be; 0: a day */
+	uint32_t omit_s; /* an iperf3 server's results leave out as much at its start */
+	/* how long an iperf3 server is told that the test lasts after that; 0: a day */
+	uint32_t time_s;
 	uint16_t port;	      /* 0: OVL_LOAD_PORT */
 	uint32_t streams;     /* 1…OVL_LOAD_STREAMS_MAX, 0: 1 */
 	uint32_t block_bytes; /* one write; 0: 128 KiB */
@@ -162,7 +163,7 @@ int ovl_load_stream(struct ovl_load *load, enum ovl_load_which which, uint32_t i
 		    struct ovl_load_stream *out);
 /**
  * What has been carried until now is left out of what an iperf3 server is told in the end: call it
- * when omit_s are over.
+ * when omit_s are over. Only then do both ends leave out the same start.
  */
 void ovl_load_mark(struct ovl_load *load);
 /** The cookie of a path's first connection: 36 characters; "" with a sink. */
@@ -173,11 +174,20 @@ const struct ovl_iperf3_results *ovl_load_far_results(const struct ovl_load *loa
 						      enum ovl_load_which which);
 /** What both ends of a path say in the end. */
 struct ovl_load_agreement {
-	uint64_t acked_bytes;	   /* the sender's TCP, since start or ovl_load_mark */
+	/* the sender's TCP, since start or ovl_load_mark; an iperf3 server that sends: as below */
+	uint64_t acked_bytes;
 	uint64_t received_bytes;   /* the receiver's count */
 	double receiver_cpu_ratio; /* of one CPU, over the whole test; NAN: not said */
+	enum ovl_load_compare {
+		OVL_LOAD_COMPARE_SAME,	/* both count the same bytes */
+		OVL_LOAD_COMPARE_MOST,	/* the sender counts what it wrote, arrived or not */
+		OVL_LOAD_COMPARE_NEVER, /* they leave out different starts */
+	} compare;
 };
-/** Do the two differ by more than 1 %? Then one sentence says so. Pure. */
+/**
+ * Do the two differ by more than 1 %, in a way that they cannot by themselves? Then one sentence
+ * says so. Pure.
+ */
 bool ovl_load_disagree(const struct ovl_load_agreement *both, char *out, size_t size);
 /**
  * End the load: nothing is sent any more, what is on its way is waited for (up to half a second),
@@ -216,6 +226,8 @@ struct ovl_peer_spec {
 	const char *bind; /* NULL: any address */
 	uint16_t port;	  /* 0: OVL_LOAD_PORT */
 	int stop_fd;	  /* readable: end (a signalfd, an eventfd); -1: never */
+	/* one of our own tests in which nothing moves for so long is ended; 0: 120 s */
+	uint64_t silence_ns;
 	/** Called once when the port is open, with the port; may be NULL. */
 	void (*ready)(void *arg, uint16_t port);
 	/** Called after each test that carried something; may be NULL. */

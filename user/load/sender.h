@@ -22,10 +22,9 @@
 struct ovl_sender_stream {
 	int fd; /* stays open until the sender ends, also when dead */
 	enum ovl_load_which which;
-	bool dead;			 /* written by the sender under lock */
+	_Atomic bool dead;		 /* set by its worker under lock */
 	bool going;			 /* reverse: the peer has been told to send */
 	uint64_t acked_base_bytes;	 /* tcpi_bytes_acked after the handshake */
-	uint64_t sent_bytes;		 /* handed to the kernel; of the sender's thread */
 	_Atomic uint64_t received_bytes; /* reverse: got from the far end */
 	/* carried until ovl_load_mark, under lock */
 	uint64_t mark_bytes, mark_retransmits;
@@ -55,6 +54,7 @@ struct ovl_sender {
 	struct ovl_err err; /* why it failed, or why the first connection died */
 	bool dead;	    /* a connection has died, err says which */
 	struct ovl_track_clock clock[OVL_LOAD_PATHS];
+	bool marked;					  /* by ovl_load_mark */
 	struct ovl_load_agreement agreed[OVL_LOAD_PATHS]; /* agree.h */
 	bool agreed_valid[OVL_LOAD_PATHS];
 	uint32_t rtt_us[OVL_LOAD_PATHS][OVL_LOAD_RTT_MAX]; /* ring */

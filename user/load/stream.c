@@ -99,4 +99,7 @@ void ovl_stream_mark(struct ovl_sender *s)
 		s->stream[i].mark_retransmits = now.retransmits;
 		pthread_mutex_unlock(&s->lock);
 	}
+	pthread_mutex_lock(&s->lock);
+	s->marked = true;
+	pthread_mutex_unlock(&s->lock);
 }

@@ -74,6 +74,11 @@ void ovl_worker_broken(struct ovl_sender *s, const struct ovl_err *err)
 	pthread_mutex_unlock(&s->lock);
 }
 
+static bool dead(const struct ovl_sender_stream *stream)
+{
+	return atomic_load_explicit(&stream->dead, memory_order_relaxed);
+}
+
 /* A connection has died: the others go on, the readers are told. */
 static void stream_died(struct ovl_worker *w, struct ovl_sender_stream *stream, int rc)
 {
@@ -88,7 +93,7 @@ static void stream_died(struct ovl_worker *w, struct ovl_sender_stream *stream, 
 		    client->addr.name, ovl_load_which_name(stream->which),
 		    rc == -EPROTO ? "the peer sent something that is not a report" : strerror(-rc));
 	pthread_mutex_lock(&s->lock);
-	stream->dead = true;
+	atomic_store(&stream->dead, true);
 	pthread_mutex_unlock(&s->lock);
 	ovl_worker_broken(s, &err);
 }
@@ -201,7 +206,7 @@ static void sample_rtt(struct ovl_sender *s, uint32_t turn)
 		uint32_t i = s->client[which].first + (turn * n + k) % s->spec.streams;
 		struct ovl_sock_info info;
 
-		if (s->stream[i].dead || ovl_sock_info(s->stream[i].fd, &info) || !info.rtt_us)
+		if (dead(&s->stream[i]) || ovl_sock_info(s->stream[i].fd, &info) || !info.rtt_us)
 			continue;
 		pthread_mutex_lock(&s->lock);
 		s->rtt_us[which][s->rtt_at[which]] = info.rtt_us;
@@ -216,9 +221,10 @@ static void serve(struct ovl_worker *w, const struct epoll_event *ev, uint64_t n
 {
 	struct ovl_sender *s = w->sender;
 	struct ovl_sender_stream *stream = &s->stream[ev->data.u32];
+	uint64_t sent_bytes = 0; /* counted where TCP sees them acknowledged */
 	int rc = 0;
 
-	if (stream->dead)
+	if (dead(stream))
 		return;
 	if (ev->events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
 		if (s->spec.reverse)
@@ -230,7 +236,7 @@ static void serve(struct ovl_worker *w, const struct epoll_event *ev, uint64_t n
 	}
 	if (!rc && ev->events & EPOLLOUT)
 		rc = ovl_mover_write(stream->fd, &s->source, &s->which, (int)stream->which,
-				     &stream->sent_bytes);
+				     &sent_bytes);
 	if (rc)
 		stream_died(w, stream, rc);
 }
@@ -260,7 +266,7 @@ static void arm(struct ovl_worker *w)
 	struct ovl_sender *s = w->sender;
 
 	for (uint32_t i = 0; i < s->streams; i++)
-		if (ovl_worker_of(s, i) == w && !s->stream[i].dead) {
+		if (ovl_worker_of(s, i) == w && !dead(&s->stream[i])) {
 			watch(s, i, EPOLL_CTL_MOD);
 			tell(s, &s->stream[i]);
 		}
