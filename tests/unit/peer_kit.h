@@ -16,6 +16,8 @@
 
 #include "base/clock.h"
 #include "load/load.h"
+#include "load/sock.h"
+#include "load/wire.h"
 #include "tap.h"
 
 /* What must come to pass has this long to do so, however busy the machine is. */
@@ -30,7 +32,8 @@ struct peer {
 	const char *bind;
 	pthread_barrier_t ready;
 	struct ovl_err err;
-	_Atomic int served; /* tests */
+	uint64_t silence_ns; /* 0: as usual */
+	_Atomic int served;  /* tests */
 	struct ovl_peer_served last;
 };
 
@@ -92,6 +95,7 @@ static inline void *peer_main(void *arg)
 	const struct ovl_peer_spec spec = {.bind = p->bind,
 					   .port = p->port,
 					   .stop_fd = p->stop_fd,
+					   .silence_ns = p->silence_ns,
 					   .ready = peer_ready,
 					   .served = peer_served,
 					   .arg = p};
@@ -117,6 +121,27 @@ static inline void peer_stop(struct peer *p)
 	pthread_barrier_destroy(&p->ready);
 	close(p->stop_fd);
 	close(p->port_fd);
+}
+
+/* One session with a peer whose hello says nothing but who it is; *arg: a listening socket. */
+static inline void *older_peer(void *arg)
+{
+	struct ovl_wire_hello hello = {.instance = "1", .version = "0.0.9"};
+	struct ovl_buf out = {0};
+	uint8_t bytes[512], state = OVL_WIRE_PARAM_EXCHANGE;
+	int fd = accept(*(int *)arg, NULL, NULL);
+
+	ovl_sock_recv_blocking(fd, bytes, OVL_WIRE_COOKIE_BYTES);
+	ovl_sock_send_blocking(fd, &state, 1);
+	ovl_sock_recv_blocking(fd, bytes, 4);
+	ovl_sock_recv_blocking(fd, bytes, ovl_wire_length_parse(bytes));
+	ovl_wire_hello_format(&hello, &out);
+	ovl_sock_send_blocking(fd, out.s, out.n);
+	ovl_buf_fini(&out);
+	while (recv(fd, bytes, sizeof(bytes), 0) > 0)
+		;
+	close(fd);
+	return NULL;
 }
 
 static inline struct ovl_load_spec remote_spec(uint16_t port, uint32_t streams, bool both)

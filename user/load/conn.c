@@ -17,6 +17,7 @@
 #include "load/turns.h"
 
 #define MSS_UNKNOWN 536
+#define LOOK_NS	    1000000000ull /* between two ticks: usually a tenth of it */
 #define RAW_MAX	    128
 /* more than a port scanner or a TLS client sends before it waits for an answer */
 #define EARNEST_BYTES 4096
@@ -72,12 +73,42 @@ uint64_t ovl_conn_carried(const struct ovl_conn *conn, bool sent, uint64_t *retr
 	if (!sent || ovl_sock_info(conn->fd, &info))
 		return conn->bytes;
 	*retransmits = info.retransmits;
-	return info.acked_bytes;
+	/* the handshake's answers are acknowledged, too */
+	return info.acked_bytes < conn->bytes ? info.acked_bytes : conn->bytes;
 }
 
 static uint64_t received(const struct ovl_conn *conn)
 {
 	return conn->bytes + atomic_load_explicit(&conn->job.bytes, memory_order_relaxed);
+}
+
+bool ovl_session_has(const struct ovl_conn *conn, uint64_t *moved_bytes)
+{
+	if (conn->fd < 0 || (conn->state != OVL_CONN_STREAM && conn->state != OVL_CONN_SOURCE &&
+			     conn->state != OVL_CONN_RR))
+		return false;
+	*moved_bytes += received(conn) + (conn->rr ? ovl_rr_server_bytes(conn->rr) : 0);
+	return true;
+}
+
+bool ovl_session_silent(struct ovl_session *session, uint64_t moved_bytes, uint64_t limit_ns,
+			uint64_t now_ns)
+{
+	if (moved_bytes != session->moved_bytes || now_ns - session->looked_ns > LOOK_NS)
+		session->active_ns = now_ns;
+	session->moved_bytes = moved_bytes;
+	session->looked_ns = now_ns;
+	return now_ns - session->active_ns >= limit_ns;
+}
+
+/* What a session's connection has carried; round trips beside what is sent are no part of that. */
+static uint64_t of_session(const struct ovl_session *session, const struct ovl_conn *conn)
+{
+	uint64_t retransmits;
+
+	if (!session->params.reverse)
+		return received(conn);
+	return conn->state == OVL_CONN_RR ? 0 : ovl_conn_carried(conn, true, &retransmits);
 }
 
 static void leave_session(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
@@ -86,16 +117,13 @@ static void leave_session(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint6
 	struct ovl_peer_served what = {.kind = "ovltrace",
 				       .streams = session->params.streams,
 				       .reverse = session->params.reverse,
-				       .complete = true};
-	uint64_t retransmits;
+				       .complete = !session->silent};
 
 	if (conn->state == OVL_CONN_RR)
 		session->rr_joined[conn->cookie.stream - OVL_WIRE_RR_FIRST] = false;
 	else
 		session->joined[conn->cookie.stream] = false;
-	session->bytes += session->params.reverse && conn->state != OVL_CONN_RR
-				  ? ovl_conn_carried(conn, true, &retransmits)
-				  : received(conn);
+	session->bytes += of_session(session, conn);
 	if (--session->open)
 		return;
 	ovl_turn_close(session);
@@ -124,6 +152,7 @@ void ovl_conn_close(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t no
 	ovl_crew_take(ctx->crew, &conn->job);
 	if (conn->rr)
 		conn->bytes = ovl_rr_server_stop(conn->rr);
+	conn->rr = NULL;
 	if (conn->state == OVL_CONN_STREAM || conn->state == OVL_CONN_SOURCE ||
 	    conn->state == OVL_CONN_RR)
 		leave_session(ctx, conn, now_ns);
@@ -354,7 +383,7 @@ static int got_params(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t 
 		return rc ? rc : deny(conn);
 	memset(&ctx->session, 0, sizeof(ctx->session));
 	ctx->session.params = params;
-	ctx->session.since_ns = now_ns;
+	ctx->session.since_ns = ctx->session.active_ns = ctx->session.looked_ns = now_ns;
 	ctx->session.members = ovl_crew_grow(ctx->crew, params.streams);
 	memcpy(ctx->session.id, conn->cookie.session, sizeof(ctx->session.id));
 	if (params.reverse)

@@ -18,7 +18,8 @@
 #include "load/wire.h"
 
 #define OVL_CONN_READ_BYTES (128 * 1024)
-#define OVL_CONN_STEP_NS    3000000000ull /* for each step of a handshake */
+#define OVL_CONN_STEP_NS    3000000000ull   /* for each step of a handshake */
+#define OVL_CONN_SILENCE_NS 120000000000ull /* of a test in which nothing moves, as iperf3 itself */
 
 enum ovl_conn_state {
 	OVL_CONN_SNIFF,	      /* reading the first bytes: a cookie, or something else */
@@ -44,6 +45,9 @@ struct ovl_session {
 	bool joined[OVL_WIRE_CONNS_MAX];
 	bool rr_joined[OVL_WIRE_RR_CONNS];
 	uint64_t since_ns, bytes;	 /* began; of connections that have left */
+	uint64_t moved_bytes, active_ns; /* by connections that are there; when they last did */
+	uint64_t looked_ns;
+	bool silent;			 /* ended because nothing moved */
 	struct ovl_iperf3_params stream; /* in reverse: of its sockets */
 	struct ovl_mover_source source;	 /* and what they send */
 };
@@ -100,10 +104,21 @@ int ovl_conn_report(const struct ovl_conn_ctx *ctx, struct ovl_conn *conn,
 		    const struct ovl_thread_sum *use, uint64_t now_ns);
 /** Wait for these epoll events from now on. 0 or -errno. */
 int ovl_conn_watch(const struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint32_t events);
-/** What it has carried: received, or sent and acknowledged (then *retransmits gets segments). */
+/**
+ * What it has carried: received, or sent and acknowledged (then *retransmits gets segments). What
+ * is said before a test is no part of it.
+ */
 uint64_t ovl_conn_carried(const struct ovl_conn *conn, bool sent, uint64_t *retransmits);
 /** Is a test or session running? Then no other may begin. */
 bool ovl_conn_busy(const struct ovl_conn_ctx *ctx);
+/**
+ * At each tick, with what all connections of the session have moved, either way: has nothing for
+ * limit_ns? A time in which nobody looked, since this process stood still, does not count. Pure.
+ */
+bool ovl_session_silent(struct ovl_session *session, uint64_t moved_bytes, uint64_t limit_ns,
+			uint64_t now_ns);
+/** Is it a connection of the session? Then *moved_bytes grows by what it has moved. */
+bool ovl_session_has(const struct ovl_conn *conn, uint64_t *moved_bytes);
 /** Tell whoever wants to know what a test has carried. */
 void ovl_conn_tell(const struct ovl_conn_ctx *ctx, const struct ovl_conn *conn,
 		   struct ovl_peer_served *what);

@@ -15,11 +15,10 @@
 #include "load/sock.h"
 
 #define SECOND_NS  1000000000ull
-#define GRACE_NS   (10 * SECOND_NS)  /* after the time that the client asked for */
-#define SILENCE_NS (30 * SECOND_NS)  /* of a test that ends by bytes or blocks */
-#define LONG_NS	   (120 * SECOND_NS) /* of one that ends by time, as iperf3 itself */
-#define DRAIN_NS   50000000ull	     /* to read what had come before the end */
-#define LAST_NS	   (5 * SECOND_NS)   /* a stream is gone: for the client to say why */
+#define GRACE_NS   (10 * SECOND_NS) /* after the time that the client asked for */
+#define SILENCE_NS (30 * SECOND_NS) /* of a test that ends by bytes or blocks */
+#define DRAIN_NS   50000000ull	    /* to read what had come before the end */
+#define LAST_NS	   (5 * SECOND_NS)  /* a stream is gone: for the client to say why */
 
 static uint64_t timeval_ns(struct timeval t)
 {
@@ -321,7 +320,8 @@ static void check_silence(struct ovl_conn_ctx *ctx, uint64_t now_ns)
 	if (moved != run->moved_bytes)
 		run->active_ns = now_ns;
 	run->moved_bytes = moved;
-	if (now_ns < run->active_ns + (run->control->server->params.time_s ? LONG_NS : SILENCE_NS))
+	if (now_ns < run->active_ns + (run->control->server->params.time_s ? OVL_CONN_SILENCE_NS
+									   : SILENCE_NS))
 		return;
 	ovl_iperf3_server_refuse(run->control->server, OVL_IPERF3_ENOMSG, 0);
 	flush(ctx, run->control);

@@ -2,6 +2,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include "load/conn.h"
 #include "load/load.h"
 #include "load/receiver.h"
 #include "load/sock.h"
@@ -38,6 +39,7 @@ int ovl_peer_serve(const struct ovl_peer_spec *spec, struct ovl_err *err)
 		.stop_fd = spec->stop_fd,
 		.reports = true,
 		.guests = true,
+		.silence_ns = spec->silence_ns ? spec->silence_ns : OVL_CONN_SILENCE_NS,
 		.served = spec->served,
 		.allow = spec->allow,
 		.turned_away = spec->turned_away,

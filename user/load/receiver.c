@@ -165,6 +165,22 @@ static void serve(struct receiver *r, struct ovl_conn *conn, uint64_t now_ns)
 		drop(r, conn, now_ns);
 }
 
+/* A client that stands still, its connections alive, must not keep others out for ever. */
+static void end_silent(struct receiver *r, uint64_t now_ns)
+{
+	struct ovl_session *session = &r->ctx.session;
+	uint64_t moved = 0;
+
+	for (uint32_t i = 0; i < r->conns; i++)
+		ovl_session_has(r->conn[i], &moved);
+	if (!ovl_session_silent(session, moved, r->spec->silence_ns, now_ns))
+		return;
+	session->silent = true;
+	for (uint32_t i = 0; i < r->conns; i++)
+		if (ovl_session_has(r->conn[i], &moved))
+			drop(r, r->conn[i], now_ns);
+}
+
 /* Each 100 ms: reports out, late ones dropped. */
 static void tick(struct receiver *r, uint64_t now_ns)
 {
@@ -180,6 +196,8 @@ static void tick(struct receiver *r, uint64_t now_ns)
 		     ovl_conn_report(&r->ctx, conn, &use, now_ns)))
 			drop(r, conn, now_ns);
 	}
+	if (r->spec->reports && r->ctx.session.open)
+		end_silent(r, now_ns);
 	set_accepting(r, true);
 	r->tick_ns = now_ns + TICK_NS;
 }
@@ -262,7 +280,7 @@ static int init(struct receiver *r, struct ovl_err *err)
 		id = ovl_clock_ns() ^ (uint64_t)getpid() << 40;
 	snprintf(hello.instance, sizeof(hello.instance), "%016llx", (unsigned long long)id);
 	ovl_str_copy(hello.version, sizeof(hello.version), OVL_VERSION);
-	hello.rr = true;
+	hello.rr = hello.reverse = true;
 	if (ovl_wire_hello_format(&hello, &r->ctx.hello) ||
 	    posix_memalign(&r->ctx.block, 4096, OVL_CONN_READ_BYTES))
 		rc = -ENOMEM;

@@ -25,6 +25,7 @@ struct ovl_receiver_spec {
 	struct ovl_crew *crew; /* freed by the caller, afterwards */
 	bool reports;	       /* send reports back; otherwise only count */
 	bool guests;	       /* serve others than our own sessions, too */
+	uint64_t silence_ns;   /* with reports: as in struct ovl_peer_spec */
 	/** Payload received on the connections of each path; may be NULL. */
 	_Atomic uint64_t *bytes;
 	/** As in struct ovl_peer_spec. */

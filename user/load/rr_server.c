@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -12,7 +13,7 @@
 struct ovl_rr_server {
 	pthread_t thread;
 	int fd;
-	uint64_t bytes;
+	_Atomic uint64_t bytes;
 	uint8_t message[OVL_WIRE_RR_BYTES_MAX];
 };
 
@@ -25,7 +26,7 @@ static void *answer_all(void *arg)
 	if (!ovl_sock_blocking(s->fd) && !ovl_sock_recv_blocking(s->fd, head, sizeof(head)))
 		n = ovl_wire_rr_parse(head);
 	while (n && !ovl_sock_recv_blocking(s->fd, s->message, n)) {
-		s->bytes += n;
+		atomic_fetch_add_explicit(&s->bytes, n, memory_order_relaxed);
 		if (ovl_sock_send_blocking(s->fd, s->message, n))
 			break;
 	}
@@ -49,13 +50,18 @@ struct ovl_rr_server *ovl_rr_server_start(int fd)
 	return NULL;
 }
 
+uint64_t ovl_rr_server_bytes(const struct ovl_rr_server *s)
+{
+	return atomic_load_explicit(&s->bytes, memory_order_relaxed);
+}
+
 uint64_t ovl_rr_server_stop(struct ovl_rr_server *s)
 {
 	uint64_t bytes;
 
 	shutdown(s->fd, SHUT_RDWR); /* wakes the thread wherever it waits */
 	pthread_join(s->thread, NULL);
-	bytes = s->bytes;
+	bytes = ovl_rr_server_bytes(s);
 	free(s);
 	return bytes;
 }

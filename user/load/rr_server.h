@@ -18,6 +18,8 @@ struct ovl_rr_server;
  * and must not be closed before the stop. NULL: no memory or thread.
  */
 struct ovl_rr_server *ovl_rr_server_start(int fd);
+/** Bytes of whole messages got so far. */
+uint64_t ovl_rr_server_bytes(const struct ovl_rr_server *server);
 /** Shut the socket down, end the thread, release it. Returns the bytes of whole messages got. */
 uint64_t ovl_rr_server_stop(struct ovl_rr_server *server);
 
