@@ -216,6 +216,24 @@ static void test_late_end(void)
 	end_far(&f, rr);
 }
 
+/*
+ * Nobody looks for longer than silence is allowed (as when this process is stopped): that is not
+ * held against a far end which has not answered meanwhile.
+ */
+static void test_no_look(void)
+{
+	struct far f = {.bytes = 1, .stall_ms = 3700, .answers = 3, .break_at = -1};
+	struct ovl_rr *rr = with_far(&f);
+	struct ovl_hist h = {0};
+	struct ovl_err err = OVL_ERR_INIT;
+
+	ovl_rr_start(rr, 0);
+	sleep_ms(3300);
+	is_int(ovl_rr_read(rr, &h, &err), 0, "the first look after 3.3 s %s", err.text);
+	is_int(ovl_rr_pause(rr, &h, &err), 0, "and the answer comes %s", err.text);
+	end_far(&f, rr);
+}
+
 /* How it ends with this far end: the sentence has the word, within the time that silence has. */
 static void breaks(struct far f, uint64_t pace_ns, const char *word, const char *what)
 {
@@ -308,26 +326,6 @@ static void test_hostile_clients(void)
 }
 
 /* Who answers no round trips says so at once. */
-static void *old_peer(void *arg)
-{
-	struct ovl_wire_hello hello = {.instance = "1", .version = "0.0.9"};
-	struct ovl_buf out = {0};
-	uint8_t bytes[512], state = OVL_WIRE_PARAM_EXCHANGE;
-	int fd = accept(*(int *)arg, NULL, NULL);
-
-	ovl_sock_recv_blocking(fd, bytes, OVL_WIRE_COOKIE_BYTES);
-	ovl_sock_send_blocking(fd, &state, 1);
-	ovl_sock_recv_blocking(fd, bytes, 4);
-	ovl_sock_recv_blocking(fd, bytes, ovl_wire_length_parse(bytes));
-	ovl_wire_hello_format(&hello, &out);
-	ovl_sock_send_blocking(fd, out.s, out.n);
-	ovl_buf_fini(&out);
-	while (recv(fd, bytes, sizeof(bytes), 0) > 0)
-		;
-	close(fd);
-	return NULL;
-}
-
 static void test_unable(void)
 {
 	struct ovl_err err = OVL_ERR_INIT;
@@ -337,7 +335,7 @@ static void test_unable(void)
 	struct ovl_load_spec spec = remote_spec(port, 1, false);
 	struct ovl_load *load;
 
-	pthread_create(&thread, NULL, old_peer, &listen_fd);
+	pthread_create(&thread, NULL, older_peer, &listen_fd);
 	load = ovl_load_start(&spec, &err);
 	ok(load && !ovl_rr_open(load, OVL_LOAD_OVERLAY, 1, &err) && err.exit == OVL_EXIT_PEER &&
 		   strstr(err.text, "0.0.9"),
@@ -358,6 +356,7 @@ int main(void)
 	test_peer();
 	test_stall();
 	test_late_end();
+	test_no_look();
 	test_hostile_servers();
 	test_hostile_clients();
 	test_unable();

@@ -140,6 +140,8 @@ static void test_hello(void)
 		"{\"instance\":\"a\",\"version\":\"1\",\"rr\":2}",
 		"{\"instance\":\"a\",\"version\":\"1\",\"rr\":true}",
 		"{\"instance\":\"a\",\"version\":\"1\",\"rr\":\"1\"}",
+		"{\"instance\":\"a\",\"version\":\"1\",\"reverse\":2}",
+		"{\"instance\":\"a\",\"version\":\"1\",\"reverse\":true}",
 	};
 	struct ovl_wire_hello in = {.instance = "00ff12", .version = "0.1.0"}, out;
 	struct ovl_buf buf = {0};
@@ -149,14 +151,20 @@ static void test_hello(void)
 	is_int(ovl_wire_hello_parse(buf.s + 5, buf.n - 5, &out), 0, "and parses");
 	is_str(out.instance, "00ff12", "instance");
 	is_str(out.version, "0.1.0", "version");
-	ok(!out.rr, "no round trips");
+	ok(!out.rr && !out.reverse, "no round trips, and it does not send");
 	ovl_buf_clear(&buf);
 	in.rr = true;
 	ovl_wire_hello_format(&in, &buf);
-	ok(!ovl_wire_hello_parse(buf.s + 5, buf.n - 5, &out) && out.rr, "round trips");
+	ok(!ovl_wire_hello_parse(buf.s + 5, buf.n - 5, &out) && out.rr && !out.reverse,
+	   "round trips");
+	ovl_buf_clear(&buf);
+	in = (struct ovl_wire_hello){.instance = "1", .version = "1", .reverse = true};
+	ovl_wire_hello_format(&in, &buf);
+	ok(!ovl_wire_hello_parse(buf.s + 5, buf.n - 5, &out) && !out.rr && out.reverse, "reverse");
 	for (size_t i = 0; i < sizeof(unable) / sizeof(unable[0]); i++)
-		ok(!ovl_wire_hello_parse(unable[i], strlen(unable[i]), &out) && !out.rr,
-		   "no round trips: %s", unable[i]);
+		ok(!ovl_wire_hello_parse(unable[i], strlen(unable[i]), &out) && !out.rr &&
+			   !out.reverse,
+		   "neither: %s", unable[i]);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		is_int(ovl_wire_hello_parse(bad[i], strlen(bad[i]), &out), -EPROTO, "refused: %s",
 		       bad[i]);

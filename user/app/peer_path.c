@@ -33,6 +33,18 @@ static int ask(const struct ovl_load_spec *load, enum ovl_load_which which, bool
 	return 0;
 }
 
+/* What was found where the peer's VTEP is. */
+static const char *found(const struct ovl_err *why)
+{
+	if (strstr(why->text, "busy"))
+		return "a busy server answers at";
+	if (strstr(why->text, "sends all the time"))
+		return "an iperf3 server, which sends all the time, answers at";
+	if (strstr(why->text, "of version"))
+		return "an older `ovltrace peer`, which does not send, answers at";
+	return "nothing answers at";
+}
+
 static int underlay(const struct ovl_options *o, const struct ovl_target *target,
 		    struct ovl_load_spec *load, char *said, struct ovl_err *err)
 {
@@ -94,9 +106,7 @@ static int underlay(const struct ovl_options *o, const struct ovl_target *target
 			"no underlay to compare with: %s the "
 			"peer's VTEP %s port %u; run `ovltrace peer` in the node's namespace there "
 			"(the underlay is estimated now)",
-			strstr(why.text, "busy") ? "a busy server answers at"
-						 : "nothing answers at",
-			vtep, load->port);
+			found(&why), vtep, load->port);
 	} else {
 		snprintf(said, OVL_TEXT_MAX,
 			 "no underlay to compare with: %.180s; name it by --baseline "

@@ -77,6 +77,8 @@ static int set_options(int fd, const struct ovl_load_spec *spec, struct ovl_err 
 			mss, strerror(errno));
 	if (half && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &half, sizeof(half)))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &half, sizeof(half));
+	if (half) /* as iperf3; before the connection, which fixes the window's scale */
+		ovl_sock_rcvbuf(fd, spec->window_bytes);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	rc = ovl_mover_pace(fd, spec->rate_bps);
 	if (rc)
@@ -252,12 +254,23 @@ static int recv_hello(int fd, uint64_t deadline_ns, struct ovl_wire_hello *hello
 	return rc ? rc : ovl_wire_hello_parse(json, n, hello);
 }
 
+int ovl_client_older(const struct ovl_client *client, const char *lacks, struct ovl_err *err)
+{
+	return ovl_err_set(err, OVL_EXIT_PEER, -EOPNOTSUPP,
+			   "the `ovltrace peer` at %s (%s) is of version %s, which %s: start a "
+			   "newer one there",
+			   client->addr.name, ovl_load_which_name(client->which),
+			   client->hello.version, lacks);
+}
+
 static int check_instance(struct ovl_client *client, uint32_t stream, uint8_t state,
 			  const struct ovl_wire_hello *hello, struct ovl_err *err)
 {
 	if (stream == 0) {
 		client->hello = *hello;
-		return 0;
+		return client->spec->reverse && !hello->reverse
+			       ? ovl_client_older(client, "does not send", err)
+			       : 0;
 	}
 	if (state == OVL_WIRE_HELLO && strcmp(hello->instance, client->hello.instance) == 0)
 		return 0;

@@ -47,6 +47,8 @@ int ovl_client_open_stream(struct ovl_client *client, struct ovl_err *err);
 /** The cookie of connection `stream` of the path. */
 void ovl_client_cookie(const struct ovl_client *client, uint32_t stream,
 		       char text[OVL_WIRE_COOKIE_BYTES]);
+/** The sentence for an `ovltrace peer` that is too old; it "answers no round trips". */
+int ovl_client_older(const struct ovl_client *client, const char *lacks, struct ovl_err *err);
 /** The sentence for an error that an iperf3 server has sent. */
 int ovl_iperf3_said(const struct ovl_client *client, uint32_t error, struct ovl_err *err);
 

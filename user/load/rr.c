@@ -23,6 +23,7 @@
 #define WARMUP_NS  20000000ull /* no further one begins after it */
 #define FLYING_MAX 4096	       /* paced: messages in flight, more than silence allows at 1 a ms */
 #define LOOK_NS	   100000000ull
+#define GAP_NS	   (OVL_RR_SILENCE_NS / 2) /* between two looks: they come more often */
 
 enum state { OPENING, RESTING, RUNNING, ENDED };
 
@@ -47,6 +48,8 @@ struct ovl_rr {
 	pthread_cond_t changed;
 	enum state state;
 	bool stop;
+	/* when somebody last looked, and since when without a gap: this process may stand still */
+	uint64_t looked_ns, watched_ns;
 	struct ovl_hist hist; /* since the last reading */
 	int rc;		      /* why it has ended, with err */
 	struct ovl_err err;
@@ -222,7 +225,9 @@ static int open_here(struct ovl_rr *rr, struct ovl_err *err)
 	int rc = 0;
 
 	if (rr->fd < 0) {
-		rc = ovl_cpu_pin(rr->spec.cpu_sender, "load's round trips", err);
+		/* beside the bulk's threads of this end */
+		rc = ovl_cpu_pin(rr->spec.reverse ? rr->spec.cpu_receiver : rr->spec.cpu_sender,
+				 "load's round trips", err);
 		if (!rc && rr->netns_fd >= 0)
 			rc = ovl_netns_enter(rr->netns_fd, "load's round trips", err);
 		if (!rc)
@@ -306,7 +311,7 @@ static struct ovl_rr *make(int fd, uint32_t message_bytes, struct ovl_err *err)
 	rr->fd = fd;
 	rr->netns_fd = -1;
 	rr->bytes = message_bytes;
-	rr->spec.cpu_sender = -1;
+	rr->spec.cpu_sender = rr->spec.cpu_receiver = -1;
 	init_locks(rr);
 	return rr;
 }
@@ -352,10 +357,7 @@ static int able(const struct ovl_client *client, struct ovl_err *err)
 	if (client->far == OVL_CLIENT_OWN && client->hello.rr)
 		return 0;
 	if (client->far == OVL_CLIENT_OWN)
-		return ovl_err_set(err, OVL_EXIT_PEER, -EOPNOTSUPP,
-				   "the `ovltrace peer` at %s (%s) is of version %s, which answers "
-				   "no round trips: start a newer one there",
-				   name, path, client->hello.version);
+		return ovl_client_older(client, "answers no round trips", err);
 	return ovl_err_set(err, OVL_EXIT_PEER, -EOPNOTSUPP,
 			   "%s (%s) is %s, which answers no round trips: start `ovltrace peer` "
 			   "there",
@@ -403,6 +405,7 @@ void ovl_rr_start(struct ovl_rr *rr, uint64_t pace_ns)
 	if (rr->state == RESTING) {
 		rr->pace_ns = pace_ns;
 		atomic_store(&rr->until_ns, UINT64_MAX);
+		rr->looked_ns = ovl_clock_ns();
 		rr->state = RUNNING;
 		pthread_cond_broadcast(&rr->changed);
 	}
@@ -414,7 +417,12 @@ static void check_silence(struct ovl_rr *rr)
 {
 	const uint64_t sent_ns = atomic_load(&rr->sent_ns), now_ns = ovl_clock_ns();
 
-	if (rr->rc || !sent_ns || now_ns < sent_ns + OVL_RR_SILENCE_NS)
+	/* stopped meanwhile (SIGSTOP, suspend): an answer may be here that nobody could take */
+	if (now_ns - rr->looked_ns > GAP_NS)
+		rr->watched_ns = now_ns;
+	rr->looked_ns = now_ns;
+	if (rr->rc || !sent_ns || now_ns < sent_ns + OVL_RR_SILENCE_NS ||
+	    now_ns < rr->watched_ns + OVL_RR_SILENCE_NS)
 		return;
 	rr->rc = died(rr, -ETIMEDOUT, &rr->err);
 	shutdown(rr->fd, SHUT_RDWR); /* wakes the thread */
@@ -458,16 +466,6 @@ int ovl_rr_pause(struct ovl_rr *rr, struct ovl_hist *out, struct ovl_err *err)
 	rc = read_out(rr, out, err);
 	pthread_mutex_unlock(&rr->lock);
 	return rc;
-}
-
-uint64_t ovl_rr_cpu_ns(const struct ovl_rr *rr)
-{
-	struct timespec ts = {0};
-	clockid_t clock;
-
-	if (pthread_getcpuclockid(rr->thread, &clock) || clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
 pid_t ovl_rr_tid(const struct ovl_rr *rr)

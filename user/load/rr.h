@@ -39,7 +39,8 @@ struct ovl_rr *ovl_rr_take_socket(int fd, const char *name, uint32_t message_byt
 void ovl_rr_start(struct ovl_rr *rr, uint64_t pace_ns);
 /**
  * Add what was counted since the last call to *out. 0, or -errno with *err: the connection is dead,
- * or the far end has not answered for OVL_RR_SILENCE_NS. Call it more often than that.
+ * or the far end has not answered for OVL_RR_SILENCE_NS. Call it twice as often: the time before a
+ * longer pause between two calls is not held against the far end.
  */
 int ovl_rr_read(struct ovl_rr *rr, struct ovl_hist *out, struct ovl_err *err);
 /**
@@ -47,8 +48,6 @@ int ovl_rr_read(struct ovl_rr *rr, struct ovl_hist *out, struct ovl_err *err);
  * OVL_RR_SILENCE_NS after the last answer), and read the rest as ovl_rr_read does.
  */
 int ovl_rr_pause(struct ovl_rr *rr, struct ovl_hist *out, struct ovl_err *err);
-/** CPU time of the thread so far. */
-uint64_t ovl_rr_cpu_ns(const struct ovl_rr *rr);
 /** Kernel thread id. */
 pid_t ovl_rr_tid(const struct ovl_rr *rr);
 /** rr may be NULL. */

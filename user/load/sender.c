@@ -125,6 +125,27 @@ static int open_path(struct ovl_sender *s, enum ovl_load_which which, struct ovl
 	return s->far[which].used ? start_far(s, which, err) : 0;
 }
 
+/*
+ * In reverse two paths take turns only if both far ends are told which is selected: one that is not
+ * ours sends all the time.
+ */
+static int check_turns(const struct ovl_sender *s, struct ovl_err *err)
+{
+	if (!s->spec.reverse || !s->spec.path[OVL_LOAD_UNDERLAY].used ||
+	    !s->spec.path[OVL_LOAD_OVERLAY].used)
+		return 0;
+	for (int which = 0; which < OVL_LOAD_PATHS; which++)
+		if (s->client[which].far != OVL_CLIENT_OWN)
+			return ovl_err_set(
+				err, OVL_EXIT_PEER, -EOPNOTSUPP,
+				"%s (%s) is an iperf3 server, which sends all the time: in reverse "
+				"two paths take turns only with `ovltrace peer` at the end of "
+				"both; start that there, or compare nothing (--baseline off)",
+				s->client[which].addr.name,
+				ovl_load_which_name((enum ovl_load_which)which));
+	return 0;
+}
+
 /* Connections of each path from its own namespace; the thread ends up back home. */
 static int open_all(struct ovl_sender *s, int home_fd, struct ovl_err *err)
 {
@@ -143,7 +164,7 @@ static int open_all(struct ovl_sender *s, int home_fd, struct ovl_err *err)
 		if (rc)
 			return rc;
 	}
-	return 0;
+	return check_turns(s, err);
 }
 
 static int start(struct ovl_sender *s, struct ovl_err *err)

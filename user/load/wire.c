@@ -205,6 +205,7 @@ int ovl_wire_hello_format(const struct ovl_wire_hello *hello, struct ovl_buf *ou
 	json_object_object_add(obj, "instance", json_object_new_string(hello->instance));
 	json_object_object_add(obj, "version", json_object_new_string(hello->version));
 	ovl_jsonio_add(obj, "rr", hello->rr);
+	ovl_jsonio_add(obj, "reverse", hello->reverse);
 	ovl_buf_put(out, &state, 1);
 	return ovl_jsonio_put(obj, out);
 }
@@ -212,7 +213,7 @@ int ovl_wire_hello_format(const struct ovl_wire_hello *hello, struct ovl_buf *ou
 int ovl_wire_hello_parse(const char *json, size_t n, struct ovl_wire_hello *out)
 {
 	struct json_object *obj = ovl_jsonio_parse(json, n, OVL_WIRE_JSON_MAX);
-	uint32_t rr;
+	uint32_t one;
 	bool good;
 
 	if (!obj)
@@ -220,7 +221,8 @@ int ovl_wire_hello_parse(const char *json, size_t n, struct ovl_wire_hello *out)
 	good = get_text(obj, "instance", is_instance_char, out->instance, sizeof(out->instance)) &&
 	       get_text(obj, "version", is_printable, out->version, sizeof(out->version));
 	/* older peers do not say it, and what newer ones may say instead is not this */
-	out->rr = ovl_jsonio_u32(obj, "rr", 1, 1, &rr);
+	out->rr = ovl_jsonio_u32(obj, "rr", 1, 1, &one);
+	out->reverse = ovl_jsonio_u32(obj, "reverse", 1, 1, &one);
 	json_object_put(obj);
 	return good ? 0 : -EPROTO;
 }

@@ -18,6 +18,9 @@
  * Further connections of the session send a cookie that differs in the stream part only and get
  * state 64 at once. State 0xFF: busy with another session.
  *
+ * Only a peer whose hello has "reverse":1 knows it: an older one takes no notice of what was asked
+ * and sends reports.
+ *
  * A connection for round trips has a stream number from OVL_WIRE_RR_FIRST on, and only with a peer
  * whose hello has "rr":1. After state 64 the client says once how long a message is, and from then
  * on each side sends one message in turn, whose contents mean nothing:
@@ -87,7 +90,8 @@ struct ovl_wire_params {
 struct ovl_wire_hello {
 	char instance[33]; /* differs between processes: tells backends apart */
 	char version[33];
-	bool rr; /* serves round trips */
+	bool rr;      /* serves round trips */
+	bool reverse; /* sends when it is asked to */
 };
 
 /** The receiver's word on one connection, cumulative. */
