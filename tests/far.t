@@ -25,14 +25,10 @@ ok $? "two namespaces and a vxlan"
 
 # far PORT CMD…: a server in b
 far() {
-	local port=$1 i
+	local port=$1
 	shift
 	start ip netns exec "$ns-b" "$@" > "$T/far" 2>&1
-	for ((i = 0; i < 50; i++)); do
-		ip netns exec "$ns-b" grep -q ":$(printf %04X "$port") 0*:0000 0A" \
-			/proc/net/tcp /proc/net/tcp6 && return
-		sleep 0.1
-	done
+	wait_until listens "$ns-b" "$port"
 }
 gone() {
 	kill "$1"

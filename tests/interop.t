@@ -9,27 +9,7 @@ need iperf3 iperf python3
 v3=$(iperf3 --version | sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p')
 v2=$(iperf --version 2>&1 | sed -n 's/iperf version \([0-9.]*\).*/\1/p')
 
-# three ports nobody listens on, and that no outgoing connection takes meanwhile
-port=$(python3 -c '
-import random, socket
-while True:
-    port, socks = random.randrange(15000, 30000), [socket.socket() for i in range(3)]
-    try:
-        for i, s in enumerate(socks):
-            s.bind(("0.0.0.0", port + i))
-        print(port)
-        break
-    except OSError:
-        continue')
-
-# serve FILE PORT CMD…: a server in the background, known to listen
-listens_here() { grep -q ":$(printf %04X "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
-serve() {
-	local said=$T/$1 at=$2
-	shift 2
-	start "$@" > "$said" 2>&1
-	wait_until listens_here "$at"
-}
+port=$(free_ports 3)
 serve ours "$port" "$OVLTRACE" peer --port "$port"
 peer=$STARTED
 serve iperf3 $((port + 1)) iperf3 -s -p $((port + 1))

@@ -6,26 +6,9 @@
 . "$(dirname "$0")/lib.sh"
 need iperf3 python3
 
-# three ports nobody listens on, and that no outgoing connection takes meanwhile
-port=$(python3 -c '
-import random, socket
-while True:
-    port, socks = random.randrange(15000, 30000), [socket.socket() for i in range(3)]
-    try:
-        for i, s in enumerate(socks):
-            s.bind(("0.0.0.0", port + i))
-        print(port)
-        break
-    except OSError:
-        continue')
-
-"$OVLTRACE" peer --bind 127.0.0.1 --port "$port" 2> "$T/said" &
-peer=$!
-at_exit "kill $peer"
-for ((i = 0; i < 50; i++)); do
-	grep -q "listens on" "$T/said" && break
-	sleep 0.1
-done
+port=$(free_ports 3)
+serve said "$port" "$OVLTRACE" peer --bind 127.0.0.1 --port "$port"
+peer=$STARTED
 
 # agree FILE: what an iperf3 client reports of both sides, and how far they are apart (one python:
 # it takes long to start on a busy machine)
@@ -91,24 +74,12 @@ is "$?" 0 "the peer ends well"
 like "$(tail -n 1 "$T/allow")" "[6-9] connections from addresses that --allow does not name were closed" \
 	"and says how many it hung up on"
 
-kill -TERM $peer
-wait $peer
+kill -TERM "$peer"
+wait "$peer"
 is $? 0 "the peer ends well"
 
 # the other way round: our load against their servers
 load=${O:-.output}/tests/load
-
-# serve NAME PORT CMD…: a server in the background, known to listen
-serve() {
-	local said=$T/$1 at=$2 i
-	shift 2
-	start "$@" > "$said" 2>&1
-	for ((i = 0; i < 50; i++)); do
-		grep -q ":$(printf %04X "$at") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6 && return
-		sleep 0.1
-	done
-}
-
 serve server "$port" iperf3 -s -p "$port"
 run timeout 20 "$load" 127.0.0.1 "$port" 1 0
 like "$OUT" "^iperf3 acked [0-9]+ .* far" "a test that ends at once"

@@ -5,23 +5,11 @@
 . "$(dirname "$0")/lib.sh"
 need iperf3 python3
 
-# four ports nobody listens on, and that no outgoing connection takes meanwhile
-port=$(python3 -c '
-import random, socket
-while True:
-    port, socks = random.randrange(15000, 30000), [socket.socket() for i in range(4)]
-    try:
-        for i, s in enumerate(socks):
-            s.bind(("127.0.0.1", port + i))
-        print(port)
-        break
-    except OSError:
-        continue')
+port=$(free_ports 4)
 ours=$port theirs=$((port + 1)) slow=$((port + 2)) twin=$((port + 3))
-open_at() { grep -q ":$(printf %04X "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
 
-start "$OVLTRACE" peer --bind 127.0.0.1 --port "$ours" 2> "$T/peer"
-start iperf3 -s -B 127.0.0.1 -p "$theirs" > /dev/null
+serve peer "$ours" "$OVLTRACE" peer --bind 127.0.0.1 --port "$ours"
+serve theirs "$theirs" iperf3 -s -B 127.0.0.1 -p "$theirs"
 # a wire of known length: what is sent by either side arrives 100 ms later, so long that a
 # busy machine adds little
 cat > "$T/wire.py" << 'END'
@@ -53,10 +41,7 @@ async def main():
     await server.serve_forever()
 asyncio.run(main())
 END
-start python3 "$T/wire.py" "$slow" "$ours" 2> "$T/slow"
-for p in "$ours" "$theirs" "$slow"; do
-	wait_until open_at "$p" || echo "# nothing listens at $p"
-done
+serve slow "$slow" python3 "$T/wire.py" "$slow" "$ours"
 
 # rr PORT ARGS…: round trips alone
 rr() {
@@ -92,8 +77,7 @@ is "$RC $(json "$T/out" '(lambda l: l["min"] >= 200e6 and l["p50"] <= 220e6 or l
 
 # qperf's tcp_lat is half of it: the best of three each, in turns, since the machine may do other things
 if command -v qperf > /dev/null; then
-	start qperf -lp "$twin"
-	wait_until open_at "$twin"
+	serve qperf "$twin" qperf -lp "$twin"
 	for i in 1 2 3; do
 		rr "$ours" --for 1 --json
 		echo "ours $(json "$T/out" 'd["load"]["overlay"]["latency_idle_ns"]["mean"]')"

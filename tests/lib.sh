@@ -4,6 +4,7 @@
 #   plan of a file that cannot run here:  skip_all "needs root"
 #   clean-up, last first:                 at_exit 'ip netns del x'
 #   kill only what was recorded:          start CMD…; it goes to $STARTED and dies at exit
+#   servers on ports of their own:        port=$(free_ports 2); serve FILE "$port" CMD…
 
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -44,6 +45,30 @@ begun() {
 }
 # listens NETNS PORT: somebody does
 listens() { [ -n "$(ip netns exec "$1" ss -Hltn "sport = :$2")" ]; }
+# open_at PORT: somebody listens there, in this namespace
+open_at() { grep -q ":$(printf %04X "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
+# serve FILE PORT CMD…: a server in the background, known to listen; what it says goes to $T/FILE
+serve() {
+	local said=$T/$1 at=$2
+	shift 2
+	start "$@" > "$said" 2>&1
+	wait_until open_at "$at" || echo "# nobody listens at port $at: $*"
+}
+# free_ports N: the first of N ports in a row nobody listens on, and that no outgoing connection takes meanwhile
+free_ports() {
+	python3 -c '
+import random, socket, sys
+while True:
+    n = int(sys.argv[1])
+    port, socks = random.randrange(15000, 30000), [socket.socket() for i in range(n)]
+    try:
+        for i, s in enumerate(socks):
+            s.bind(("0.0.0.0", port + i))
+        print(port)
+        break
+    except OSError:
+        continue' "$1"
+}
 
 skip_all() {
 	echo "1..0 # SKIP $1"

@@ -5,18 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need iperf3 iperf python3 setpriv
 
-# three ports nobody listens on, and that no outgoing connection takes meanwhile
-port=$(python3 -c '
-import random, socket
-while True:
-    port, socks = random.randrange(15000, 30000), [socket.socket() for i in range(3)]
-    try:
-        for i, s in enumerate(socks):
-            s.bind(("0.0.0.0", port + i))
-        print(port)
-        break
-    except OSError:
-        continue')
+port=$(free_ports 3)
 ours=$port theirs=$((port + 1)) sink=$((port + 2))
 PLAIN=()
 if [ "$(id -u)" = 0 ]; then
@@ -32,20 +21,10 @@ else
 fi
 D=$T/own
 
-# serve PORT CMD…: until the test ends
-serve() {
-	local at=$1 i
-	shift
-	start "$@" > "$T/far.$at" 2>&1
-	for ((i = 0; i < 100; i++)); do
-		grep -q ":$(printf %04X "$at") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6 && return
-		sleep 0.1
-	done
-}
-serve "$ours" "$OVLTRACE" peer --bind 127.0.0.1 --port "$ours"
-serve "$theirs" iperf3 -s -B 127.0.0.1 -p "$theirs"
+serve ours "$ours" "$OVLTRACE" peer --bind 127.0.0.1 --port "$ours"
+serve theirs "$theirs" iperf3 -s -B 127.0.0.1 -p "$theirs"
 server=$STARTED
-serve "$sink" iperf -s -B 127.0.0.1 -p "$sink"
+serve sink "$sink" iperf -s -B 127.0.0.1 -p "$sink"
 
 # load SPEC PORT ARGS…: a load without rights
 load() {
@@ -115,7 +94,7 @@ is "$(json "$D/j" 'd["start"]["cookie"].startswith("ovltrace")')" False "the coo
 # iperf3's own view of the same test
 near "to an iperf3 server once more" "$theirs" -t 1
 got=$(json "$D/j" 'd["end"]["sum_received"]["bytes"] / 1048576')
-seen=$(grep receiver "$T/far.$theirs" | tail -1)
+seen=$(grep receiver "$T/theirs" | tail -1)
 is "$(python3 -c '
 import re, sys
 unit = {"K": 1 / 1024, "M": 1, "G": 1024}

@@ -46,11 +46,7 @@ pair() {
 	for port in 5211 5212; do
 		start ip netns exec "$ns-b" "$@" "$port" > /dev/null 2>&1
 		SERVERS+=("$STARTED")
-		for ((i = 0; i < 50; i++)); do
-			ip netns exec "$ns-b" grep -q ":$(printf %04X $port) 0*:0000 0A" \
-				/proc/net/tcp /proc/net/tcp6 && break
-			sleep 0.1
-		done
+		wait_until listens "$ns-b" "$port"
 	done
 }
 
