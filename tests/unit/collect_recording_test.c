@@ -79,8 +79,10 @@ static void small_recording(const char *path)
 	ovl_facts_fini(&facts);
 }
 
-/* Is this a length to cut at? Each one costs a reading of all before it: so every 7th byte (a prime,
-   so that it meets every kind of place), and all near both ends and where lines end. */
+/*
+ * Is this a length to cut at? Each one costs a reading of all before it: so every 7th byte (a
+ * prime: it meets every kind of place), and all near both ends and where lines end.
+ */
 static bool worth_cutting(const char *data, size_t n, size_t at, bool lines)
 {
 	if (at % 7 == 0 || at < 256 || at + 256 > n)
