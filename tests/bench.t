@@ -1,5 +1,5 @@
 #!/bin/bash
-# scripts/bench-load in short: every cell gets its numbers, bars are checked, nothing is left behind.
+# scripts/bench-load and scripts/bench in short: every cell gets its numbers, bars are checked, nothing is left behind.
 # What the numbers are is a matter for a long run on a quiet machine: the bars here are loose.
 # needs: root
 # timeout: 240
@@ -63,4 +63,18 @@ ok $? "a run makes namespaces of its own"
 kill "$STARTED"
 wait_until gone "$STARTED"
 is "$(left "$STARTED")" "" "a run that is ended leaves none"
+
+# scripts/bench: what watching costs, in short
+run timeout 120 scripts/bench --program "$OVLTRACE" --quads 1 --seconds 0.5 --loads software \
+	--instruments nothing,default --json "$T/watch"
+[ "$RC" = 0 ] || [ "$RC" = 3 ]
+ok $? "what watching costs is measured: exit $RC" "$OUT$ERR"
+is "$(json "$T/watch" '[(c["instrument"], c["quads"], 0.1 < c["ratio"] < 10, c["goodput_bps"] > 1e6)
+	for c in d["cells"]]')" "[('nothing', 1, True, True), ('ovltrace', 1, True, True)]" "of each, and what came through"
+is "$(json "$T/watch" '[c["own_cost_ratio"] is not None for c in d["cells"]]')" "[False, True]" \
+	"beside what the program says of itself"
+run scripts/bench --instruments magic
+is "$RC" 2 "an unknown instrument is a usage error"
+run scripts/bench --program /nonexistent
+is "$RC" 4 "a program that is missing is said at once"
 finish

@@ -21,7 +21,7 @@ static void check_cpu(const struct ovl_model *m)
 	ok(gro && gro->stderr_ratio > 0 && gro->stderr_ratio < 0.01, "with a standard error");
 	ok(gro && fabs(gro->ns_per_kib - 400e6 * 1024 / 1e9) < 0.01, "and a cost per KiB");
 	ok(!run_stage(m, OVL_STAGE_TUN), "settling time is in none");
-	ok(run_stage(m, OVL_STAGE_USER_OTHER) != NULL, "other tasks' stages are");
+	ok(run_stage(m, OVL_STAGE_OTHER_TASKS) != NULL, "other tasks' stages are");
 	is_int(m->cpu.stages.v[0].stage, OVL_STAGE_TCP_TX, "the largest comes first");
 	is_int(m->cpu.per_cpu.n, 2, "two CPUs");
 	is_int(m->cpu.per_cpu.v[1].top_stage, OVL_STAGE_GRO, "top stage of CPU 1");
@@ -50,7 +50,7 @@ static void check_underlay(const struct ovl_model *m)
 
 	ok(near(underlay_cost(m, OVL_STAGE_TCP_TX), 700, bytes), "a stage's underlay cost per KiB");
 	ok(near(underlay_cost(m, OVL_STAGE_COPY_TO_USER), 500, bytes), "on the other CPU as well");
-	ok(near(underlay_cost(m, OVL_STAGE_USER_OTHER), 20, bytes), "and other tasks'");
+	ok(near(underlay_cost(m, OVL_STAGE_OTHER_TASKS), 20, bytes), "and other tasks'");
 	ok(underlay_cost(m, OVL_STAGE_GSO) == 0 && underlay_cost(m, OVL_STAGE_GRO) == 0,
 	   "0 where the underlay had no sample");
 	ok(xmit && near(xmit->underlay_ns_per_kib, 80, bytes), "a stage of the underlay alone");
@@ -269,13 +269,13 @@ static void test_others(void)
 		ovl_model_build(state, &f, &m);
 		t = run_stage(&m, OVL_STAGE_TCP_TX);
 		is_int(t ? t->samples : 0, load ? 300 : 700, "a stage's own samples");
-		t = run_stage(&m, OVL_STAGE_KERNEL_OTHER);
-		is_int(t ? t->samples : 0, load ? 400 : 0, "other tasks in the kernel");
-		is_int(t ? t->work_ns[OVL_WORK_OTHER] : 0, load ? 400 * MS : 0, "with their work");
-		t = run_stage(&m, OVL_STAGE_USER_OTHER);
-		is_int(t ? t->samples : 0, load ? 200 : 0, "and in user mode");
+		t = run_stage(&m, OVL_STAGE_OTHER_TASKS);
+		is_int(t ? t->samples : 0, load ? 500 : 0, "other tasks, user and kernel");
+		is_int(t ? t->work_ns[OVL_WORK_OTHER] : 0, load ? 500 * MS : 0, "with their work");
+		t = run_stage(&m, OVL_STAGE_OVLTRACE);
+		is_int(t ? t->samples : 0, load ? 100 : 0, "and ovltrace itself");
 		is_int(m.cpu.per_cpu.v[0].top_stage,
-		       load ? OVL_STAGE_KERNEL_OTHER : OVL_STAGE_TCP_TX, "top stage");
+		       load ? OVL_STAGE_OTHER_TASKS : OVL_STAGE_TCP_TX, "top stage");
 		ovl_sample_fini(&s);
 		ovl_facts_fini(&f);
 		ovl_model_free(state);

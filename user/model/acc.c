@@ -9,6 +9,8 @@ bool ovl_acc_path_stage(int stage)
 	case OVL_STAGE_USER_DAEMON:
 	case OVL_STAGE_USER_PROXY:
 	case OVL_STAGE_USER_OTHER:
+	case OVL_STAGE_OTHER_TASKS:
+	case OVL_STAGE_OVLTRACE:
 	case OVL_STAGE_WAKEUP:
 	case OVL_STAGE_SYSCALL:
 	case OVL_STAGE_SOFTIRQ_OTHER:

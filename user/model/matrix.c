@@ -32,6 +32,8 @@ static int part_of(unsigned stage)
 {
 	switch (stage) {
 	case OVL_STAGE_USER_OTHER:
+	case OVL_STAGE_OTHER_TASKS:
+	case OVL_STAGE_OVLTRACE:
 	case OVL_STAGE_KERNEL_OTHER: return -1;
 	case OVL_STAGE_COPY_FROM_USER:
 	case OVL_STAGE_COPY_TO_USER:

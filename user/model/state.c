@@ -129,7 +129,7 @@ static int cost_stage(const struct ovl_facts *facts, const struct ovl_hit *hit)
 
 	if (!facts->load.valid || !task || !other)
 		return hit->stage;
-	return hit->ctx == OVL_CTX_USER ? OVL_STAGE_USER_OTHER : OVL_STAGE_KERNEL_OTHER;
+	return hit->task_class == OVL_TASK_SELF ? OVL_STAGE_OVLTRACE : OVL_STAGE_OTHER_TASKS;
 }
 
 static void main_hit(const struct adding *a, struct ovl_cpu_state *cpu, const struct ovl_hit *hit,

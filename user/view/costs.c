@@ -29,8 +29,12 @@ struct ovl_unit ovl_costs_unit(const struct ovl_cpu_model *cpu)
 
 static bool is_new(const struct ovl_stage_time *t)
 {
-	if (t->stage == OVL_STAGE_UNCLASSIFIED || t->stage == OVL_STAGE_USER_OTHER)
-		return false;
+	switch (t->stage) {
+	case OVL_STAGE_USER_OTHER:
+	case OVL_STAGE_OTHER_TASKS:
+	case OVL_STAGE_OVLTRACE:
+	case OVL_STAGE_UNCLASSIFIED: return false;
+	}
 	return t->ns_per_kib > 0 && t->underlay_ns_per_kib < NEW_RATIO * t->ns_per_kib &&
 	       t->share_ratio > 2 * t->stderr_ratio;
 }
