@@ -70,7 +70,7 @@ run timeout 120 scripts/bench --program "$OVLTRACE" --quads 1 --seconds 0.5 --lo
 [ "$RC" = 0 ] || [ "$RC" = 3 ]
 ok $? "what watching costs is measured: exit $RC" "$OUT$ERR"
 is "$(json "$T/watch" '[(c["instrument"], c["quads"], 0.1 < c["ratio"] < 10, c["goodput_bps"] > 1e6)
-	for c in d["cells"]]')" "[('nothing', 1, True, True), ('ovltrace', 1, True, True)]" "of each, and what came through"
+	for c in d["cells"]]')" "[('nothing', 1, True, True), ('ovltrace', 1, True, True)]" "... of each"
 is "$(json "$T/watch" '[c["own_cost_ratio"] is not None for c in d["cells"]]')" "[False, True]" \
 	"beside what the program says of itself"
 run scripts/bench --instruments magic
