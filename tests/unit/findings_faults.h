@@ -45,6 +45,7 @@ static inline void port_drift(struct scene *s)
 {
 	scene_dead(s, 0, 0);
 	ovl_vec_clear(&s->sample.attempts);
+	scene_traffic(s, UNDERLAY, 12 * 124, 124, 0, 0);
 	scene_counter(s, NODE, "Udp", "NoPorts", 12);
 }
 
@@ -111,6 +112,7 @@ static inline void insert_raced(struct scene *s)
 
 static inline void invalid(struct scene *s)
 {
+	scene_counter(s, NODE, "Ip", "InReceives", 100);
 	scene_rule(s, "ip filter FORWARD handle 4", "forward: ct state invalid drops", "drops", 40);
 	scene_reading(s, NODE, "rule", "ip filter FORWARD handle 4", "ct_invalid", 1, 0);
 	scene_drop(s, "NETFILTER_DROP", "nft_do_chain", NODE, "vethp1", 40, false);
@@ -120,7 +122,9 @@ static inline void blocked_here(struct scene *s)
 {
 	scene_dead(s, 0, 0);
 	ovl_vec_clear(&s->sample.attempts);
+	scene_traffic(s, UNDERLAY, 45 * 124, 124, 0, 0);
 	scene_rule(s, "ip filter INPUT handle 2", "input: udp dport 8472 drops", "drops", 45);
+	scene_reading(s, NODE, "rule", "ip filter INPUT handle 2", "dport", 8472, 0);
 	scene_drop(s, "NETFILTER_DROP", "nft_do_chain", NODE, "eth0", 45, false);
 }
 
@@ -175,9 +179,17 @@ static inline void blackhole(struct scene *s)
 	s->sample.attempts.v[0].unanswered = 0;
 	f = scene_flow(s);
 	f->acked_bytes = 0;
+	f->total_acked_bytes = 1; /* its SYN */
 	f->sent_segs = 6;
 	f->timeouts = 3;
 	f->cwnd_segs = 1;
+}
+
+/* Some got across, and the other end answers to handshakes. */
+static inline void blackhole_later(struct scene *s)
+{
+	blackhole(s);
+	scene_flow(s)->total_acked_bytes = 20000;
 }
 
 static inline void checksum(struct scene *s)

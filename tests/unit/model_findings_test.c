@@ -7,7 +7,7 @@
 
 #include "model/diag.h"
 
-#include "findings_faults.h"
+#include "findings_silent.h"
 #include "tap.h"
 
 #define NONE -1
@@ -23,12 +23,31 @@ static const struct {
 	{ \
 #make, make, OVL_RULE_##RULE, NONE, OVL_LEVEL_##level \
 	}
+#define SILENT(make) \
+	{ \
+#make, make, NONE, NONE, OVL_LEVEL_INFO \
+	}
 #define CASE_ALSO(make, RULE, ALSO, level) \
 	{ \
 #make, make, OVL_RULE_##RULE, OVL_RULE_##ALSO, OVL_LEVEL_##level \
 	}
 	{"healthy", healthy, NONE, NONE, OVL_LEVEL_INFO},
 	{"benign", benign, NONE, NONE, OVL_LEVEL_INFO},
+	SILENT(host_firewall),
+	SILENT(other_port),
+	SILENT(strays),
+	SILENT(late_fins),
+	SILENT(martians_elsewhere),
+	SILENT(input_at_bridge),
+	SILENT(benign_of_a_rule),
+	SILENT(nd_at_rest),
+	SILENT(dead_peer),
+	SILENT(dead_peer_of_few),
+	SILENT(dead_process),
+	SILENT(stalled_once),
+	SILENT(cloud_gauge),
+	SILENT(jumbo_pods),
+	SILENT(others_wait),
 	{"reordered", reordered, OVL_RULE_LOSS_UNLOCATED, NONE, OVL_LEVEL_INFO},
 	CASE(service, SERVICE_PORT_UNTRANSLATED, CRITICAL),
 	CASE(fdb, FDB_OR_NEIGHBOUR_MISSING, CRITICAL),
@@ -52,6 +71,7 @@ static const struct {
 	CASE_ALSO(shaper_and_loss, EGRESS_SHAPER, UNDERLAY_LOSS, WARNING),
 	CASE(eaten, FABRIC_EATS_TUNNELLED_TCP, CRITICAL),
 	CASE(blackhole, MTU_BLACKHOLE, CRITICAL),
+	CASE(blackhole_later, MTU_BLACKHOLE, CRITICAL),
 	CASE(checksum, OUTER_CHECKSUM_BAD, WARNING),
 	CASE(fragments, OUTER_FRAGMENTATION, WARNING),
 	CASE(xdp, BPF_DROP, WARNING),

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "collect/cgroups.h"
@@ -45,9 +46,20 @@ struct ovl_evidence_reader {
 	struct ovl_sheet sheet;
 };
 
+static uint64_t here(void)
+{
+	const int fd = ovl_netns_current();
+	const uint64_t inode = fd < 0 ? 0 : ovl_netns_inode(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return inode;
+}
+
 struct ovl_evidence_reader *ovl_evidence_open(const struct ovl_facts *facts, const int *ns_fd)
 {
 	struct ovl_evidence_reader *e = calloc(1, sizeof(*e));
+	const uint64_t home = here();
 
 	for (uint32_t i = 0; e && i < facts->ns.n; i++) {
 		struct source *s = ns_fd[i] >= 0 ? ovl_vec_push(&e->sources) : NULL;
@@ -61,7 +73,11 @@ struct ovl_evidence_reader *ovl_evidence_open(const struct ovl_facts *facts, con
 		s->tcp = ovl_tcpdiag_open(ns_fd[i], i);
 		s->icmp = ovl_icmpwatch_open(ns_fd[i]);
 	}
-	return e;
+	/* what cannot be opened is left out, but the thread must be where it was */
+	if (here() == home)
+		return e;
+	ovl_evidence_close(e);
+	return NULL;
 }
 
 void ovl_evidence_close(struct ovl_evidence_reader *e)
@@ -133,7 +149,8 @@ int ovl_evidence_read(struct ovl_evidence_reader *e, const struct ovl_facts *fac
 		struct inside in = {&e->sheet, facts, s->ns};
 
 		e->sheet.ns = s->ns;
-		ovl_netns_run(s->ns_fd, read_inside, &in);
+		if (ovl_netns_run(s->ns_fd, read_inside, &in) == -ENOTRECOVERABLE)
+			return -ENOTRECOVERABLE;
 		if (s->links) {
 			ovl_tcstate_read(s->links, &e->sheet);
 			ovl_vtepstate_read(s->links, &e->sheet);

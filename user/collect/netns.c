@@ -204,7 +204,7 @@ int ovl_netns_run(int ns_fd, int (*fn)(void *arg), void *arg)
 	} else {
 		rc = fn(arg);
 		if (setns(home, CLONE_NEWNET))
-			rc = -errno;
+			rc = -ENOTRECOVERABLE;
 	}
 	close(home);
 	return rc;

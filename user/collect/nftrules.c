@@ -10,34 +10,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 
 #include "base/clock.h"
 #include "base/str.h"
 #include "collect/netns.h"
 #include "collect/nftexpr.h"
+#include "collect/nldump.h"
 
 #define REPLY_BYTES    65536
 #define COST_SHARE     100	  /* a reading that took t waits for 100 t until the next */
 #define SECOND_WAIT_NS 2000000000 /* but the second waits no longer: short runs need two */
-#define TRANSLATE_MAX  256	  /* translating rules that are listed */
+#define TRANSLATE_MAX  512	  /* translating rules that are listed */
 
 struct chain {
 	uint8_t family;
 	char table[32], name[40];
 	uint32_t hook, rules;
-	bool base, policy_drops;
+	bool base, nat, policy_drops;
 	uint64_t policy_pkts;
 };
 
 struct ovl_nftrules {
-	struct mnl_socket *nl;
-	unsigned int seq;
+	struct ovl_nldump dump;
 	uint64_t next_ts_ns;
-	uint32_t readings;
+	uint32_t readings, complete; /* of these: the whole list was got */
 	OVL_VEC(struct chain) chains;
-	uint32_t translating;
+	size_t last_chain; /* that a rule belonged to: rules come chain by chain */
+	uint32_t translating, rules;
 	struct ovl_sheet *sheet;
 	char request[128];
 	char reply[REPLY_BYTES];
@@ -45,24 +44,20 @@ struct ovl_nftrules {
 
 static int open_here(void *arg)
 {
-	const struct timeval patience = {.tv_sec = 2};
 	struct ovl_nftrules *n = arg;
 
-	n->nl = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
-	if (!n->nl)
-		return -errno;
-	if (mnl_socket_bind(n->nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
-	    setsockopt(mnl_socket_get_fd(n->nl), SOL_SOCKET, SO_RCVTIMEO, &patience,
-		       sizeof(patience)))
-		return -errno;
-	return 0;
+	return ovl_nldump_open(&n->dump.nl, NETLINK_NETFILTER);
 }
 
 struct ovl_nftrules *ovl_nftrules_open(int ns_fd)
 {
 	struct ovl_nftrules *n = calloc(1, sizeof(*n));
 
-	if (n && !ovl_netns_run(ns_fd, open_here, n))
+	if (!n)
+		return NULL;
+	n->dump.reply = n->reply;
+	n->dump.reply_bytes = sizeof(n->reply);
+	if (!ovl_netns_run(ns_fd, open_here, n))
 		return n;
 	ovl_nftrules_close(n);
 	return NULL;
@@ -72,38 +67,25 @@ void ovl_nftrules_close(struct ovl_nftrules *n)
 {
 	if (!n)
 		return;
-	if (n->nl)
-		mnl_socket_close(n->nl);
+	if (n->dump.nl)
+		mnl_socket_close(n->dump.nl);
 	ovl_vec_fini(&n->chains);
 	free(n);
 }
 
-static int dump(struct ovl_nftrules *n, uint16_t what, mnl_cb_t cb)
+static int dump(struct ovl_nftrules *n, uint16_t what, mnl_cb_t cb, void (*again)(void *))
 {
-	const unsigned int port = mnl_socket_get_portid(n->nl);
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(n->request);
 	struct nfgenmsg *msg;
-	int rc;
 
 	nlh->nlmsg_type = (uint16_t)(NFNL_SUBSYS_NFTABLES << 8 | what);
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	nlh->nlmsg_seq = ++n->seq;
 	msg = mnl_nlmsg_put_extra_header(nlh, sizeof(*msg));
 	msg->nfgen_family = AF_UNSPEC;
 	msg->version = NFNETLINK_V0;
-	if (mnl_socket_sendto(n->nl, nlh, nlh->nlmsg_len) < 0)
-		return -errno;
-	do {
-		ssize_t got = mnl_socket_recvfrom(n->nl, n->reply, sizeof(n->reply));
-
-		if (got < 0 && errno == EINTR)
-			rc = 1;
-		else if (got < 0)
-			return -errno;
-		else
-			rc = mnl_cb_run(n->reply, (size_t)got, n->seq, port, cb, n);
-	} while (rc > 0);
-	return rc < 0 ? -errno : 0;
+	n->dump.again = again;
+	again(n);
+	return ovl_nldump_run(&n->dump, nlh, cb, n);
 }
 
 static const char *family_name(uint8_t family)
@@ -160,6 +142,7 @@ static int chain_attr(const struct nlattr *attr, void *arg)
 		c->base = true;
 		mnl_attr_parse_nested(attr, hook_attr, c);
 		break;
+	case NFTA_CHAIN_TYPE: c->nat = !strcmp(mnl_attr_get_str(attr), "nat"); break;
 	case NFTA_CHAIN_POLICY: c->policy_drops = ntohl(mnl_attr_get_u32(attr)) == NF_DROP; break;
 	case NFTA_CHAIN_COUNTERS: mnl_attr_parse_nested(attr, policy_attr, c); break;
 	default: break;
@@ -202,13 +185,41 @@ static int rule_attr(const struct nlattr *attr, void *arg)
 	return MNL_CB_OK;
 }
 
+static bool is_chain(const struct chain *c, uint8_t family, const struct rule *r)
+{
+	return c->family == family && !strcmp(c->name, r->chain) && !strcmp(c->table, r->table);
+}
+
 static struct chain *chain_of(struct ovl_nftrules *n, uint8_t family, const struct rule *r)
 {
-	ovl_vec_each(c, &n->chains)
-		if (c->family == family && !strcmp(c->name, r->chain) &&
-		    !strcmp(c->table, r->table))
-			return c;
+	if (n->last_chain < n->chains.n && is_chain(&n->chains.v[n->last_chain], family, r))
+		return &n->chains.v[n->last_chain];
+	for (size_t i = 0; i < n->chains.n; i++)
+		if (is_chain(&n->chains.v[i], family, r)) {
+			n->last_chain = i;
+			return &n->chains.v[i];
+		}
 	return NULL;
+}
+
+/*
+ * Do only first packets of connections pass this chain: is it, or are all the base chains of its
+ * table, of type nat?
+ */
+static bool is_nat(const struct ovl_nftrules *n, const struct chain *c)
+{
+	bool nat = false;
+
+	if (c->base)
+		return c->nat;
+	ovl_vec_each(other, &n->chains) {
+		if (!other->base || other->family != c->family || strcmp(other->table, c->table))
+			continue;
+		if (!other->nat)
+			return false;
+		nat = true;
+	}
+	return nat;
 }
 
 static void put_rule(struct ovl_nftrules *n, const struct chain *c, const struct rule *r,
@@ -238,8 +249,11 @@ static void put_rule(struct ovl_nftrules *n, const struct chain *c, const struct
 		 port, e->invalid ? " ct state invalid" : "", *e->match ? " match " : "", e->match,
 		 does);
 	ovl_sheet_say(n->sheet, "rule", object, "words", words);
-	if (e->counted)
+	/* a rule that had not counted in a whole list before began at 0 */
+	if (e->counted && n->complete)
 		ovl_sheet_rise(n->sheet, "rule", object, does, e->pkts);
+	else if (e->counted)
+		ovl_sheet_count(n->sheet, "rule", object, does, e->pkts);
 	if (e->invalid && (e->drops || e->rejects))
 		ovl_sheet_set(n->sheet, "rule", object, "ct_invalid", 1);
 	if (e->dport)
@@ -263,9 +277,12 @@ static int rule_msg(const struct nlmsghdr *nlh, void *arg)
 	if (!c)
 		return MNL_CB_OK;
 	c->rules++;
+	n->rules++;
 	if (!r.expressions)
 		return MNL_CB_OK;
 	ovl_nftexpr_read(r.expressions, &e);
+	/* a Service's port is matched where the way to its translation begins */
+	e.translates |= e.jumps && e.dport && is_nat(n, c);
 	if (e.drops || e.rejects || e.mss || e.limits || e.translates)
 		put_rule(n, c, &r, &e);
 	return MNL_CB_OK;
@@ -273,6 +290,10 @@ static int rule_msg(const struct nlmsghdr *nlh, void *arg)
 
 static void put_chains(struct ovl_nftrules *n)
 {
+	ovl_sheet_set(n->sheet, "nf_tables", "all", "rules", n->rules);
+	if (n->translating > TRANSLATE_MAX)
+		ovl_sheet_set(n->sheet, "nf_tables", "all", "translating_left_out",
+			      n->translating - TRANSLATE_MAX);
 	ovl_vec_each(c, &n->chains) {
 		char object[OVL_NAME_MAX];
 
@@ -280,12 +301,30 @@ static void put_chains(struct ovl_nftrules *n)
 			continue;
 		snprintf(object, sizeof(object), "%s %.24s %.24s", family_name(c->family), c->table,
 			 c->name);
-		ovl_sheet_set(n->sheet, "chain", object, "rules", c->rules);
+		/* the others are for first packets alone, however many they are */
+		if (!is_nat(n, c))
+			ovl_sheet_set(n->sheet, "chain", object, "rules", c->rules);
 		if (c->base)
 			ovl_sheet_say(n->sheet, "chain", object, "hook", hook_name(c));
 		if (c->policy_drops)
 			ovl_sheet_count(n->sheet, "chain", object, "policy_drops", c->policy_pkts);
 	}
+}
+
+static void forget_chains(void *arg)
+{
+	struct ovl_nftrules *n = arg;
+
+	ovl_vec_clear(&n->chains);
+}
+
+static void forget_rules(void *arg)
+{
+	struct ovl_nftrules *n = arg;
+
+	n->translating = n->rules = 0;
+	ovl_vec_each(c, &n->chains)
+		c->rules = 0;
 }
 
 int ovl_nftrules_read(struct ovl_nftrules *n, struct ovl_sheet *s)
@@ -297,12 +336,12 @@ int ovl_nftrules_read(struct ovl_nftrules *n, struct ovl_sheet *s)
 	if (start_ts_ns < n->next_ts_ns)
 		return 0;
 	n->sheet = s;
-	n->translating = 0;
-	ovl_vec_clear(&n->chains);
-	rc = dump(n, NFT_MSG_GETCHAIN, chain_msg);
-	rc = rc ? rc : dump(n, NFT_MSG_GETRULE, rule_msg);
-	if (!rc)
+	rc = dump(n, NFT_MSG_GETCHAIN, chain_msg, forget_chains);
+	rc = rc ? rc : dump(n, NFT_MSG_GETRULE, rule_msg, forget_rules);
+	if (!rc) {
 		put_chains(n);
+		n->complete++;
+	}
 	took_ns = COST_SHARE * (ovl_clock_ns() - start_ts_ns);
 	if (!n->readings++ && took_ns > SECOND_WAIT_NS)
 		took_ns = SECOND_WAIT_NS;

@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 
 #include "collect/netns.h"
+#include "collect/nldump.h"
 
 #define REPLY_BYTES 32768 /* the kernel fills dump messages up to this size */
+#define TRIES_MAX   8	  /* of a dump whose table changes meanwhile */
 
 struct ovl_links {
 	struct mnl_socket *nl;
@@ -20,18 +20,9 @@ struct ovl_links {
 
 static int open_here(void *arg)
 {
-	/* no answer in 2 s is an error, not a hang */
-	const struct timeval patience = {.tv_sec = 2};
 	struct ovl_links *l = arg;
 
-	l->nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
-	if (!l->nl)
-		return -errno;
-	if (mnl_socket_bind(l->nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
-	    setsockopt(mnl_socket_get_fd(l->nl), SOL_SOCKET, SO_RCVTIMEO, &patience,
-		       sizeof(patience)))
-		return -errno;
-	return 0;
+	return ovl_nldump_open(&l->nl, NETLINK_ROUTE);
 }
 
 struct ovl_links *ovl_links_open(int ns_fd, struct ovl_err *err)
@@ -84,11 +75,27 @@ int ovl_rtnl_talk(struct ovl_links *l, struct nlmsghdr *nlh, mnl_cb_t cb, void *
 			return errno == EAGAIN ? -ETIMEDOUT : -errno;
 		rc = mnl_cb_run(l->reply, (size_t)n, l->seq, port, cb, arg);
 		/* EPROTO: the rest of an answer that was given up earlier */
-		if (rc < 0 && errno != EPROTO)
-			return -errno;
+		if (rc < 0 && errno != EPROTO) {
+			rc = -errno;
+			ovl_nldump_drain(l->nl, l->reply, sizeof(l->reply));
+			return rc;
+		}
 		if (rc == MNL_CB_STOP)
 			return 0;
 	}
+}
+
+int ovl_rtnl_dump(struct ovl_links *l, struct nlmsghdr *nlh, mnl_cb_t cb, void (*again)(void *arg),
+		  void *arg)
+{
+	int rc = -EINTR;
+
+	for (int i = 0; i < TRIES_MAX && rc == -EINTR; i++) {
+		if (again)
+			again(arg);
+		rc = ovl_rtnl_talk(l, nlh, cb, arg);
+	}
+	return rc;
 }
 
 void ovl_rtnl_addr(const struct nlattr *attr, uint8_t family, struct ovl_raw_addr *out)

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include "base/vec.h"
 #include "collect/netns.h"
+#include "collect/nldump.h"
 
 #define REPLY_BYTES 65536
 #define KNOWN_MAX   16384 /* connections remembered from one reading to the next */
@@ -32,37 +32,46 @@ struct known {
 typedef OVL_VEC(struct known) knowns;
 
 struct ovl_tcpdiag {
-	struct mnl_socket *nl;
-	unsigned int seq;
+	struct ovl_nldump dump;
 	uint32_t ns;
 	knowns before, now;
+	/* not all connections of the last and of this reading are known */
+	bool gap, full;
+	/* before the dump that runs */
+	size_t whole;
+	bool whole_full;
 	char request[256];
 	char reply[REPLY_BYTES];
 };
 
 static int open_here(void *arg)
 {
-	const struct timeval patience = {.tv_sec = 2};
 	struct ovl_tcpdiag *t = arg;
 
-	t->nl = mnl_socket_open2(NETLINK_SOCK_DIAG, SOCK_CLOEXEC);
-	if (!t->nl)
-		return -errno;
-	if (mnl_socket_bind(t->nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
-	    setsockopt(mnl_socket_get_fd(t->nl), SOL_SOCKET, SO_RCVTIMEO, &patience,
-		       sizeof(patience)))
-		return -errno;
-	return 0;
+	return ovl_nldump_open(&t->dump.nl, NETLINK_SOCK_DIAG);
+}
+
+static void again(void *arg)
+{
+	struct ovl_tcpdiag *t = arg;
+
+	t->now.n = t->whole;
+	t->full = t->whole_full;
 }
 
 struct ovl_tcpdiag *ovl_tcpdiag_open(int ns_fd, uint32_t ns)
 {
 	struct ovl_tcpdiag *t = calloc(1, sizeof(*t));
 
-	if (t && !ovl_netns_run(ns_fd, open_here, t)) {
-		t->ns = ns;
+	if (!t)
+		return NULL;
+	t->ns = ns;
+	t->gap = true;
+	t->dump.reply = t->reply;
+	t->dump.reply_bytes = sizeof(t->reply);
+	t->dump.again = again;
+	if (!ovl_netns_run(ns_fd, open_here, t))
 		return t;
-	}
 	ovl_tcpdiag_close(t);
 	return NULL;
 }
@@ -71,8 +80,8 @@ void ovl_tcpdiag_close(struct ovl_tcpdiag *t)
 {
 	if (!t)
 		return;
-	if (t->nl)
-		mnl_socket_close(t->nl);
+	if (t->dump.nl)
+		mnl_socket_close(t->dump.nl);
 	ovl_vec_fini(&t->before);
 	ovl_vec_fini(&t->now);
 	free(t);
@@ -96,11 +105,13 @@ static int socket_msg(const struct nlmsghdr *nlh, void *arg)
 	struct ovl_tcpdiag *t = arg;
 	struct known *k;
 
-	if (nlh->nlmsg_type != SOCK_DIAG_BY_FAMILY || t->now.n >= KNOWN_MAX)
+	if (nlh->nlmsg_type != SOCK_DIAG_BY_FAMILY)
 		return MNL_CB_OK;
-	k = ovl_vec_push(&t->now);
-	if (!k)
+	k = t->now.n < KNOWN_MAX ? ovl_vec_push(&t->now) : NULL;
+	if (!k) {
+		t->full = true;
 		return MNL_CB_OK;
+	}
 	k->cookie = (uint64_t)msg->id.idiag_cookie[1] << 32 | msg->id.idiag_cookie[0];
 	k->id = msg->id;
 	k->family = msg->idiag_family;
@@ -113,32 +124,19 @@ static int socket_msg(const struct nlmsghdr *nlh, void *arg)
 
 static int dump(struct ovl_tcpdiag *t, uint8_t family)
 {
-	const unsigned int port = mnl_socket_get_portid(t->nl);
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(t->request);
 	struct inet_diag_req_v2 *req;
-	int rc;
 
 	nlh->nlmsg_type = SOCK_DIAG_BY_FAMILY;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	nlh->nlmsg_seq = ++t->seq;
 	req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
 	req->sdiag_family = family;
 	req->sdiag_protocol = IPPROTO_TCP;
 	req->idiag_ext = 1 << (INET_DIAG_INFO - 1);
 	req->idiag_states = STATES;
-	if (mnl_socket_sendto(t->nl, nlh, nlh->nlmsg_len) < 0)
-		return -errno;
-	do {
-		ssize_t got = mnl_socket_recvfrom(t->nl, t->reply, sizeof(t->reply));
-
-		if (got < 0 && errno == EINTR)
-			rc = 1;
-		else if (got < 0)
-			return -errno;
-		else
-			rc = mnl_cb_run(t->reply, (size_t)got, t->seq, port, socket_msg, t);
-	} while (rc > 0);
-	return rc < 0 ? -errno : 0;
+	t->whole = t->now.n;
+	t->whole_full = t->full;
+	return ovl_nldump_run(&t->dump, nlh, socket_msg, t);
 }
 
 static int by_cookie(const void *a, const void *b)
@@ -222,6 +220,9 @@ static int tell(struct ovl_tcpdiag *t, struct ovl_sample *sample)
 				    : NULL;
 		struct ovl_flow f, *to;
 
+		/* one that may have been there before: its counters are no interval's */
+		if (!old && t->gap)
+			old = k;
 		describe(t, k, old, &f);
 		if (!weight(&f) && !f.unacked_segs)
 			continue;
@@ -253,11 +254,17 @@ int ovl_tcpdiag_read(struct ovl_tcpdiag *t, struct ovl_sample *sample)
 	t->before = t->now;
 	t->now = spare;
 	ovl_vec_clear(&t->now);
+	t->full = false;
 	rc = dump(t, AF_INET);
 	rc = rc ? rc : dump(t, AF_INET6);
-	if (rc)
+	if (rc) {
+		ovl_vec_clear(&t->now);
+		t->gap = true;
 		return rc;
+	}
 	if (t->now.n)
 		qsort(t->now.v, t->now.n, sizeof(*t->now.v), by_cookie);
-	return sample ? tell(t, sample) : 0;
+	rc = sample ? tell(t, sample) : 0;
+	t->gap = t->full;
+	return rc;
 }

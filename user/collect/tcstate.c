@@ -320,6 +320,20 @@ static int filter_msg(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
+static void forget_devices(void *arg)
+{
+	struct reading *r = arg;
+
+	ovl_vec_clear(&r->devices);
+}
+
+static void forget_filtered(void *arg)
+{
+	struct reading *r = arg;
+
+	r->n_filtered = 0;
+}
+
 static int dump_tc(struct ovl_links *l, uint16_t type, int ifindex, uint32_t parent, mnl_cb_t cb,
 		   struct reading *r)
 {
@@ -329,7 +343,7 @@ static int dump_tc(struct ovl_links *l, uint16_t type, int ifindex, uint32_t par
 	msg->tcm_family = AF_UNSPEC;
 	msg->tcm_ifindex = ifindex;
 	msg->tcm_parent = parent;
-	return ovl_rtnl_talk(l, nlh, cb, r);
+	return ovl_rtnl_dump(l, nlh, cb, type == RTM_GETQDISC ? forget_filtered : NULL, r);
 }
 
 static void read_filters(struct ovl_links *l, struct reading *r)
@@ -357,7 +371,7 @@ int ovl_tcstate_read(struct ovl_links *l, struct ovl_sheet *s)
 
 	info->ifi_family = AF_UNSPEC;
 	mnl_attr_put_u32(nlh, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	rc = ovl_rtnl_talk(l, nlh, device_msg, &r);
+	rc = ovl_rtnl_dump(l, nlh, device_msg, forget_devices, &r);
 	if (!rc && r.failed)
 		rc = -ENOMEM;
 	if (!rc) {

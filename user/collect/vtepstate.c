@@ -77,10 +77,17 @@ static int route_msg(const struct nlmsghdr *nlh, void *arg)
 	e.whole = !msg->rtm_dst_len && msg->rtm_table == RT_TABLE_MAIN;
 	if ((!e.dst.family && !e.whole) || msg->rtm_type != RTN_UNICAST)
 		return MNL_CB_OK;
-	to = t->routes.n < ENTRIES_MAX ? ovl_vec_push(&t->routes) : NULL;
+	to = t->into->n < ENTRIES_MAX ? ovl_vec_push(t->into) : NULL;
 	if (to)
 		*to = e;
 	return MNL_CB_OK;
+}
+
+static void forget(void *arg)
+{
+	struct tables *t = arg;
+
+	ovl_vec_clear(t->into);
 }
 
 static int dump_neigh(struct ovl_links *l, struct tables *t, uint8_t family, entries *into)
@@ -90,7 +97,7 @@ static int dump_neigh(struct ovl_links *l, struct tables *t, uint8_t family, ent
 
 	msg->ndm_family = family;
 	t->into = into;
-	return ovl_rtnl_talk(l, nlh, neigh_msg, t);
+	return ovl_rtnl_dump(l, nlh, neigh_msg, forget, t);
 }
 
 static int dump_routes(struct ovl_links *l, struct tables *t, uint8_t family)
@@ -99,7 +106,8 @@ static int dump_routes(struct ovl_links *l, struct tables *t, uint8_t family)
 	struct rtmsg *msg = mnl_nlmsg_put_extra_header(nlh, sizeof(*msg));
 
 	msg->rtm_family = family;
-	return ovl_rtnl_talk(l, nlh, route_msg, t);
+	t->into = &t->routes;
+	return ovl_rtnl_dump(l, nlh, route_msg, forget, t);
 }
 
 static const struct entry *find(const entries *in, int ifindex, const struct ovl_raw_addr *addr,

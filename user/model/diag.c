@@ -6,7 +6,10 @@
 #include "base/str.h"
 #include "model/acc.h"
 
-#define COST_SMALL 0.05 /* a warning that costs less is only worth a note */
+#define COST_SMALL 0.05	 /* a warning that costs less is only worth a note */
+#define SOME_RATIO 0.001 /* lost of all packets: worth a warning */
+#define MOST_RATIO 0.2	 /* it stops what it hits */
+#define HANDFUL	   10	 /* packets that may be anybody's: a scan, a stray broadcast */
 
 static bool is_tunnel(const struct ovl_link *link)
 {
@@ -34,6 +37,11 @@ static void find_path(struct ovl_diag *d)
 	}
 }
 
+bool ovl_diag_stands(const struct ovl_flow_sum *s)
+{
+	return s->stuck && s->stuck * 2 >= s->intervals && s->f.timeouts && s->f.unacked_segs;
+}
+
 static void sum_up(struct ovl_diag *d)
 {
 	const struct ovl_traffic *t = &d->m->traffic;
@@ -50,6 +58,8 @@ static void sum_up(struct ovl_diag *d)
 	ovl_vec_each(stage, &d->m->cpu.stages)
 		d->path_ns += ovl_acc_path_stage(stage->stage) ? (double)stage->ns : 0;
 	ovl_vec_each(a, &d->m->attempts) {
+		if (!ovl_facts_on_path(d->facts, a->ns))
+			continue;
 		d->tried += a->tried;
 		d->answered += a->answered;
 		d->unanswered += a->unanswered;
@@ -58,8 +68,9 @@ static void sum_up(struct ovl_diag *d)
 		d->acked_bytes += f->f.acked_bytes;
 		d->sent_segs += f->f.sent_segs;
 		d->retrans_segs += f->f.retrans_segs;
-		d->stuck += f->stuck > 0;
+		d->stuck += ovl_diag_stands(f);
 	}
+	d->waits = d->unanswered || d->stuck;
 }
 
 void ovl_diag_init(struct ovl_diag *d, const struct ovl_model *m, const struct ovl_facts *facts,
@@ -122,7 +133,9 @@ uint64_t ovl_diag_drops(const struct ovl_diag *d, const char *reason, const char
 	if (at)
 		*at = NULL;
 	ovl_vec_each(drop, &d->m->drops) {
-		if (strcmp(drop->reason, reason) != 0 || !ovl_str_starts(drop->symbol, symbol) ||
+		if (strcmp(drop->reason, reason) != 0 ||
+		    (drop->benign && strcmp(reason, "OTHERHOST") != 0) ||
+		    !ovl_str_starts(drop->symbol, symbol) ||
 		    (*iface && strcmp(drop->iface, iface) != 0) ||
 		    !ovl_facts_on_path(d->facts, drop->ns))
 			continue;
@@ -148,6 +161,25 @@ const struct ovl_device *ovl_diag_device(const struct ovl_diag *d, int link)
 	if (link < 0 || (size_t)link >= d->m->devices.n || !d->m->devices.v[link].valid)
 		return NULL;
 	return &d->m->devices.v[link];
+}
+
+uint64_t ovl_diag_got(const struct ovl_diag *d, int link)
+{
+	const struct ovl_device *dev = ovl_diag_device(d, link);
+
+	return dev ? dev->rx.pkts : 0;
+}
+
+uint64_t ovl_diag_sent(const struct ovl_diag *d, int link)
+{
+	const struct ovl_device *dev = ovl_diag_device(d, link);
+
+	return dev ? dev->tx.pkts : 0;
+}
+
+double ovl_diag_received(const struct ovl_diag *d, uint32_t ns)
+{
+	return fmax(0, ovl_diag_counter(d, ns, "Ip", "InReceives"));
 }
 
 double ovl_diag_mean_bytes(const struct ovl_device_counts *c)
@@ -214,6 +246,64 @@ void ovl_diag_cost(struct ovl_finding *f, double low_ratio, double high_ratio)
 	f->cost_high_ratio = fmin(0.99, fmax(f->cost_low_ratio, high_ratio));
 	if (f->level == OVL_LEVEL_WARNING && f->cost_high_ratio < COST_SMALL)
 		f->level = OVL_LEVEL_INFO;
+}
+
+bool ovl_diag_is_host(const char *end, const char *addr)
+{
+	const size_t n = strlen(addr);
+
+	end += *end == '[';
+	return !strncmp(end, addr, n) && (end[n] == ':' || end[n] == ']');
+}
+
+static const struct ovl_reading *programs_at(const struct ovl_diag *d, uint32_t ns,
+					     const char *iface, uint32_t *n)
+{
+	const size_t len = strlen(iface);
+	const struct ovl_reading *one = NULL;
+
+	*n = 0;
+	ovl_vec_each(r, &d->m->readings) {
+		if (!in_ns(ns, r->ns) || strcmp(r->kind, "bpf") != 0 ||
+		    strcmp(r->name, "id") != 0 ||
+		    (len && (strncmp(r->object, iface, len) != 0 || r->object[len] != ' ')))
+			continue;
+		++*n;
+		one = r;
+	}
+	return *n == 1 ? one : NULL;
+}
+
+const struct ovl_reading *ovl_diag_program(const struct ovl_diag *d, uint32_t ns, const char *iface,
+					   uint32_t *n)
+{
+	const struct ovl_reading *one = programs_at(d, ns, iface, n);
+
+	return *n || !*iface ? one : programs_at(d, ns, "", n);
+}
+
+static void at_most(struct ovl_finding *f, enum ovl_level level)
+{
+	f->level = f->level < level ? f->level : level;
+}
+
+void ovl_diag_weigh(const struct ovl_diag *d, struct ovl_finding *f, double lost, double all)
+{
+	if (!(all > 0)) {
+		if (!d->waits)
+			at_most(f, OVL_LEVEL_INFO);
+		return;
+	}
+	if (lost < SOME_RATIO * all)
+		at_most(f, OVL_LEVEL_INFO);
+	else if (lost < MOST_RATIO * all || (lost < HANDFUL && !d->waits))
+		at_most(f, OVL_LEVEL_WARNING);
+}
+
+void ovl_diag_explains(struct ovl_diag *d, const struct ovl_finding *f, uint32_t symptoms)
+{
+	if (f->level > OVL_LEVEL_INFO || ovl_rule_info(f->rule)->level == OVL_LEVEL_INFO)
+		d->explained |= symptoms;
 }
 
 const char *ovl_diag_in(const struct ovl_diag *d, uint32_t ns, char *text, size_t n)

@@ -35,6 +35,7 @@ struct ovl_diag {
 	uint64_t tried, answered, unanswered;	       /* connections of the path's namespaces */
 	uint64_t acked_bytes, sent_segs, retrans_segs; /* of all connections */
 	uint32_t stuck;				       /* connections that stand still */
+	bool waits;				       /* somebody waits for an answer in vain */
 	uint32_t explained;			       /* enum ovl_symptom bits */
 };
 
@@ -50,8 +51,10 @@ double ovl_diag_growth(const struct ovl_diag *d, uint32_t ns, const char *kind, 
 /** Value of a setting; NAN: not read. */
 double ovl_diag_setting(const struct ovl_diag *d, uint32_t ns, const char *kind, const char *object,
 			const char *name);
+/** Does a connection stand still, as it last was and for half of the time at least? */
+bool ovl_diag_stands(const struct ovl_flow_sum *s);
 /**
- * Packets dropped on the path for a reason, in functions that begin with `symbol` ("" : any), on a
+ * Packets dropped on the path for a reason, but for benign ones (of OTHERHOST who asks means them), in functions that begin with `symbol` ("" : any), on a
  * device ("" : any); *at (may be NULL) is the drop that lost most.
  */
 uint64_t ovl_diag_drops(const struct ovl_diag *d, const char *reason, const char *symbol,
@@ -60,6 +63,17 @@ uint64_t ovl_diag_drops(const struct ovl_diag *d, const char *reason, const char
 int ovl_diag_feature(const struct ovl_link *link, const char *name);
 /** Counters of a link of the facts; NULL: not read. */
 const struct ovl_device *ovl_diag_device(const struct ovl_diag *d, int link);
+/**
+ * The BPF program attached at a device ("" or a device with none: any of the namespace), by the
+ * reading of its id; NULL unless there is exactly one. *n: how many there are.
+ */
+const struct ovl_reading *ovl_diag_program(const struct ovl_diag *d, uint32_t ns, const char *iface,
+					   uint32_t *n);
+/** Packets that a link of the facts has got or sent; 0: none, or not read. */
+uint64_t ovl_diag_got(const struct ovl_diag *d, int link);
+uint64_t ovl_diag_sent(const struct ovl_diag *d, int link);
+/** IPv4 packets that a namespace got, merged ones once; 0: not read. */
+double ovl_diag_received(const struct ovl_diag *d, uint32_t ns);
 /** Mean bytes of a packet; 0 without packets. */
 double ovl_diag_mean_bytes(const struct ovl_device_counts *c);
 /**
@@ -67,6 +81,8 @@ double ovl_diag_mean_bytes(const struct ovl_device_counts *c);
  * work of the machine does not count: it says nothing about the path.
  */
 double ovl_diag_stage(const struct ovl_diag *d, enum ovl_stage stage);
+/** Is `addr` the host part of "addr:port" or "[addr]:port"? */
+bool ovl_diag_is_host(const char *end, const char *addr);
 /** First link of a namespace with this name, -1: none. */
 int ovl_diag_link(const struct ovl_diag *d, uint32_t ns, const char *name);
 
@@ -77,6 +93,14 @@ void ovl_diag_evidence(struct ovl_finding *f, const char *key, double value, con
 		       const char *source);
 /** Cost as shares of what would be possible; below a few percent a warning becomes an info. */
 void ovl_diag_cost(struct ovl_finding *f, double low_ratio, double high_ratio);
+/**
+ * How grave it is that `lost` of `all` packets are dropped: the level sinks where they are few, or
+ * a handful on a path at rest where nobody waits: those may be anybody's. all 0: unknown.
+ */
+void ovl_diag_weigh(const struct ovl_diag *d, struct ovl_finding *f, double lost, double all);
+/** The finding explains symptoms (enum ovl_symptom), unless it sank below its rule's own level to
+ * an info. Call it last. */
+void ovl_diag_explains(struct ovl_diag *d, const struct ovl_finding *f, uint32_t symptoms);
 /** How a command is run in a namespace: "" or "ip netns exec NAME ". */
 const char *ovl_diag_in(const struct ovl_diag *d, uint32_t ns, char *text, size_t n);
 
@@ -93,6 +117,7 @@ const char *ovl_diag_in(const struct ovl_diag *d, uint32_t ns, char *text, size_
 /* The rules by kind, each in rule_<noun>.c: add what they find to d. */
 void ovl_rule_service(struct ovl_diag *d);
 void ovl_rule_tunnel(struct ovl_diag *d);
+void ovl_rule_filter(struct ovl_diag *d);
 void ovl_rule_drop(struct ovl_diag *d);
 void ovl_rule_queue(struct ovl_diag *d);
 void ovl_rule_mtu(struct ovl_diag *d);

@@ -67,10 +67,10 @@ static int by_value(const void *a, const void *b)
 int ovl_findings_build(const struct ovl_model *m, const struct ovl_facts *facts, ovl_findings *out)
 {
 	static void (*const rules[])(struct ovl_diag * d) = {
-		ovl_rule_service, ovl_rule_drop,    ovl_rule_tunnel, ovl_rule_queue,
-		ovl_rule_mtu,	  ovl_rule_offload, ovl_rule_limit,  ovl_rule_cpu,
-		ovl_rule_window,  ovl_rule_silence, ovl_rule_stuck,  ovl_rule_loss,
-		ovl_rule_rest,	  ovl_rule_stage,
+		ovl_rule_service, ovl_rule_filter, ovl_rule_drop,    ovl_rule_tunnel,
+		ovl_rule_queue,	  ovl_rule_mtu,	   ovl_rule_offload, ovl_rule_limit,
+		ovl_rule_cpu,	  ovl_rule_window, ovl_rule_silence, ovl_rule_stuck,
+		ovl_rule_loss,	  ovl_rule_rest,   ovl_rule_stage,
 	};
 	struct ovl_diag d;
 

@@ -165,12 +165,16 @@ int ovl_gather_add(struct ovl_gather *g, const struct ovl_sample *sample, uint64
 {
 	int rc = 0;
 
+	/* a reading that was left out is made up for by the next: it covers the time since */
+	g->unread_ns += length_ns;
 	g->flows_valid |= sample->flows_valid;
 	g->attempts_valid |= sample->attempts_valid;
 	ovl_vec_each(r, &sample->readings)
 		rc = rc ? rc : add_reading(g, r);
 	ovl_vec_each(f, &sample->flows)
-		rc = rc ? rc : add_flow(g, f, length_ns);
+		rc = rc ? rc : add_flow(g, f, g->unread_ns);
+	if (sample->flows_valid)
+		g->unread_ns = 0;
 	ovl_vec_each(a, &sample->attempts)
 		rc = rc ? rc : add_attempt(g, a);
 	return rc;

@@ -27,6 +27,7 @@ struct ovl_gather {
 	OVL_VEC(struct ovl_flow_sum) flows;
 	OVL_VEC(struct ovl_attempt) attempts;
 	bool flows_valid, attempts_valid;
+	uint64_t unread_ns; /* since connections were last read */
 	uint64_t overflow; /* records that found their table full */
 };
 

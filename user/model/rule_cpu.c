@@ -148,7 +148,7 @@ static void rule_programs(struct ovl_diag *d)
 	ovl_diag_risk(f, "what it measures or enforces is lost");
 	ovl_diag_verify(f, "the program's share falls");
 	ovl_diag_cost(f, share * 0.7, fmin(0.9, share * 1.3));
-	d->explained |= OVL_SYMPTOM_CPU;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_CPU);
 }
 
 /* Is this the other end of a connection that stands before it? */
@@ -211,7 +211,7 @@ static void rule_one_core(struct ovl_diag *d)
 	ovl_diag_risk(f, "one connection may be reordered while its queue changes");
 	ovl_diag_verify(f, "softirq time spreads over the CPUs");
 	ovl_diag_cost(f, 0.15, 0.5);
-	d->explained |= OVL_SYMPTOM_CPU;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_CPU);
 }
 
 void ovl_rule_cpu(struct ovl_diag *d)

@@ -47,10 +47,10 @@ static void say_shaper(struct ovl_diag *d, const struct ovl_reading *rate, doubl
 	ovl_diag_risk(f, "others on this link get less");
 	ovl_diag_verify(f, "overlimits stand still, or the rate is the new one");
 	ovl_diag_cost(f, 0.3, 0.9);
-	d->explained |= OVL_SYMPTOM_QUEUE | OVL_SYMPTOM_RATE;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_QUEUE | OVL_SYMPTOM_RATE);
 	/* a dropped packet may be many segments; what it did not drop was lost elsewhere */
 	if (drops * SEGS_OF_PACKET * 2 >= (double)d->retrans_segs)
-		d->explained |= OVL_SYMPTOM_LOSS;
+		ovl_diag_explains(d, f, OVL_SYMPTOM_LOSS);
 }
 
 static void rule_shaper(struct ovl_diag *d)
@@ -115,8 +115,7 @@ static void rule_quota(struct ovl_diag *d)
 		ovl_diag_risk(f, "it may take CPU time from its neighbours");
 		ovl_diag_verify(f, "nr_throttled of cpu.stat stands still");
 		ovl_diag_cost(f, share >= THROTTLED ? 0.3 : 0, share >= THROTTLED ? 0.9 : 0.04);
-		if (share >= THROTTLED)
-			d->explained |= OVL_SYMPTOM_CPU | OVL_SYMPTOM_RATE | OVL_SYMPTOM_WINDOW;
+		ovl_diag_explains(d, f, OVL_SYMPTOM_CPU | OVL_SYMPTOM_RATE | OVL_SYMPTOM_WINDOW);
 	}
 }
 
@@ -158,7 +157,7 @@ static void rule_proxy(struct ovl_diag *d)
 				   "node need masquerading");
 			ovl_diag_verify(f, "ss -tnp on the node shows no connection of the proxy");
 			ovl_diag_cost(f, 0.3, 0.9);
-			d->explained |= OVL_SYMPTOM_WINDOW | OVL_SYMPTOM_CPU;
+			ovl_diag_explains(d, f, OVL_SYMPTOM_WINDOW | OVL_SYMPTOM_CPU);
 			return;
 		}
 	}
@@ -186,7 +185,7 @@ static void say_reader(struct ovl_diag *d, const struct ovl_flow_sum *s, double 
 	ovl_diag_fix(f, "look at the receiving application: its disk, its locks, its CPU");
 	ovl_diag_risk(f, "none");
 	ovl_diag_verify(f, "ss -ti at the sender: rwnd_limited falls");
-	d->explained |= OVL_SYMPTOM_WINDOW;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_WINDOW);
 }
 
 static void say_buffer(struct ovl_diag *d, const struct ovl_flow_sum *s, double share, bool send)
@@ -218,7 +217,7 @@ static void say_buffer(struct ovl_diag *d, const struct ovl_flow_sum *s, double 
 	ovl_diag_verify(f, "ss -ti: %s falls and the rate grows",
 			send ? "sndbuf_limited" : "rwnd_limited");
 	ovl_diag_cost(f, 0.3, 0.9);
-	d->explained |= OVL_SYMPTOM_WINDOW | OVL_SYMPTOM_RATE;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_WINDOW | OVL_SYMPTOM_RATE);
 }
 
 static void rule_windows(struct ovl_diag *d)
@@ -258,7 +257,7 @@ static void rule_windows(struct ovl_diag *d)
 		ovl_diag_fix(f, "larger writes, more in parallel, or a faster source of the data");
 		ovl_diag_risk(f, "none");
 		ovl_diag_verify(f, "ss -ti at the sender no longer says app_limited");
-		d->explained |= OVL_SYMPTOM_RATE;
+		ovl_diag_explains(d, f, OVL_SYMPTOM_RATE);
 	}
 }
 
@@ -287,7 +286,7 @@ static void rule_accept(struct ovl_diag *d)
 		ovl_diag_risk(f, "none");
 		ovl_diag_verify(f,
 				"TcpExtListenOverflows stands still; ss -ltn: Recv-Q below Send-Q");
-		d->explained |= OVL_SYMPTOM_DEAD | OVL_SYMPTOM_LOSS;
+		ovl_diag_explains(d, f, OVL_SYMPTOM_DEAD | OVL_SYMPTOM_LOSS);
 	}
 }
 

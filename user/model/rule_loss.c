@@ -1,5 +1,6 @@
 /* Losses and silence: where counters tell, and what is left where none does. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -49,7 +50,7 @@ static void rule_backlog(struct ovl_diag *d)
 	ovl_diag_risk(f, "a longer queue adds delay when a CPU cannot keep up at all");
 	ovl_diag_verify(f, "the second column of /proc/net/softnet_stat stands still");
 	ovl_diag_cost(f, 0.1, 0.5);
-	d->explained |= OVL_SYMPTOM_LOSS;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_LOSS);
 }
 
 /* Cost of a lossy queue before or behind a userspace tunnel: by its share of packets. */
@@ -87,7 +88,7 @@ static void rule_tun(struct ovl_diag *d)
 	ovl_diag_risk(f, "a longer queue adds delay");
 	ovl_diag_verify(f, "ip -s link show %s: TX dropped stands still", d->iface->name);
 	cost_of_drops(f, ring, (double)dev->tx.pkts);
-	d->explained |= OVL_SYMPTOM_LOSS;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_LOSS);
 }
 
 static void rule_rcvbuf(struct ovl_diag *d)
@@ -122,13 +123,14 @@ static void rule_rcvbuf(struct ovl_diag *d)
 	ovl_diag_risk(f, "a longer queue adds delay");
 	ovl_diag_verify(f, "UdpRcvbufErrors stands still");
 	cost_of_drops(f, errors, (double)dev->rx.pkts);
-	d->explained |= OVL_SYMPTOM_LOSS;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_LOSS);
 }
 
 static void rule_checksum(struct ovl_diag *d)
 {
 	double outer = ovl_diag_counter(d, OVL_ANY_NS, "Udp", "InCsumErrors");
 	double inner = ovl_diag_counter(d, OVL_ANY_NS, "Tcp", "InCsumErrors");
+	const int at = outer >= inner && d->underlay ? d->underlay_at : d->iface_at;
 	struct ovl_finding *f;
 
 	if (outer + inner < FEW)
@@ -150,8 +152,10 @@ static void rule_checksum(struct ovl_diag *d)
 		f, "without the offload the sender pays for checksums and small packets: measure "
 		   "both");
 	ovl_diag_verify(f, "UdpInCsumErrors stands still");
-	d->explained |= OVL_SYMPTOM_LOSS | OVL_SYMPTOM_DEAD;
-	ovl_diag_cost(f, 0.4, 0.95);
+	ovl_diag_weigh(d, f, outer + inner, (double)ovl_diag_got(d, at));
+	if (f->level > OVL_LEVEL_INFO)
+		ovl_diag_cost(f, 0.4, 0.95);
+	ovl_diag_explains(d, f, OVL_SYMPTOM_LOSS | OVL_SYMPTOM_DEAD);
 }
 
 /* Real drops of the path, by the node's own hand. */
@@ -194,7 +198,7 @@ static void say_queue(struct ovl_diag *d, double p, double burst)
 	ovl_diag_evidence(f, "segments_in_one_recovery", burst, "segs", "/proc/net/netstat");
 	ovl_diag_verify(f, "tc -s qdisc on routers and hosts of the way: drops and backlog");
 	cost_of_loss(f, p);
-	d->explained |= OVL_SYMPTOM_LOSS | OVL_SYMPTOM_QUEUE;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_LOSS | OVL_SYMPTOM_QUEUE);
 }
 
 static void say_policer(struct ovl_diag *d, double p, double burst)
@@ -221,7 +225,7 @@ static void say_policer(struct ovl_diag *d, double p, double burst)
 	ovl_diag_risk(f, "a shaper's queue adds delay");
 	ovl_diag_verify(f, "retransmissions end at the same rate");
 	cost_of_loss(f, p);
-	d->explained |= OVL_SYMPTOM_LOSS;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_LOSS);
 }
 
 static void say_loss(struct ovl_diag *d, double p, double dsack, double burst)
@@ -245,7 +249,7 @@ static void say_loss(struct ovl_diag *d, double p, double dsack, double burst)
 	ovl_diag_risk(f, "bbr takes more than its share from cubic");
 	ovl_diag_verify(f, "TcpRetransSegs stands still");
 	cost_of_loss(f, p);
-	d->explained |= OVL_SYMPTOM_LOSS;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_LOSS);
 }
 
 static void rule_elsewhere(struct ovl_diag *d)
@@ -296,7 +300,7 @@ static void rule_drops_here(struct ovl_diag *d)
 	ovl_diag_verify(f, "the table of drops");
 	if (!(p > LOSS_LEAST) && !(isnan(p) && d->rate_bps > 0))
 		f->level = OVL_LEVEL_INFO;
-	d->explained |= OVL_SYMPTOM_LOSS;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_LOSS);
 }
 
 static void rule_unlocated(struct ovl_diag *d)
@@ -326,25 +330,28 @@ static void rule_unlocated(struct ovl_diag *d)
 
 /* ---- silence ---- */
 
-static uint64_t rx_of(const struct ovl_diag *d, int link)
+/* Is this message about the tunnel's own packets? */
+static bool is_about_tunnel(const struct ovl_diag *d, const struct ovl_reading *r)
 {
-	const struct ovl_device *dev = ovl_diag_device(d, link);
+	const char *port = strstr(r->object, "about udp ");
+	char object[32];
 
-	return dev ? dev->rx.pkts : 0;
+	if (!port)
+		return false;
+	port += strlen("about udp ");
+	if (d->facts->vxlan.port)
+		return (unsigned int)atoi(port) == d->facts->vxlan.port;
+	/* a tunnel's process sends to the port that it listens on itself */
+	ovl_text_set(object, "port %.12s", port);
+	return ovl_diag_reading(d, r->ns, "udp", object, "drops") != NULL;
 }
 
-static uint64_t tx_of(const struct ovl_diag *d, int link)
-{
-	const struct ovl_device *dev = ovl_diag_device(d, link);
-
-	return dev ? dev->tx.pkts : 0;
-}
-
-/* ICMP messages of a kind about the tunnel's packets; NULL: too few. */
+/* ICMP messages of a kind about the tunnel's own packets; NULL: too few. */
 static const struct ovl_reading *unreachable_by(const struct ovl_diag *d, const char *kind)
 {
 	ovl_vec_each(r, &d->m->readings)
-		if (!strcmp(r->kind, "icmp") && r->delta >= FEW && ovl_str_starts(r->object, kind))
+		if (!strcmp(r->kind, "icmp") && r->delta >= FEW &&
+		    ovl_str_starts(r->object, kind) && is_about_tunnel(d, r))
 			return r;
 	return NULL;
 }
@@ -374,7 +381,7 @@ static void say_silence(struct ovl_diag *d, double icmp)
 	else
 		ovl_diag_title(
 			f, "%llu packets left by %s and %s: %s",
-			(unsigned long long)tx_of(d, d->iface_at), d->iface->name,
+			(unsigned long long)ovl_diag_sent(d, d->iface_at), d->iface->name,
 			said ? said->object : "nothing came back",
 			port   ? "(ICMP port unreachable) nobody listens on that port there"
 			: said ? "(ICMP unreachable) the forwarding entry's address leads nowhere"
@@ -383,8 +390,10 @@ static void say_silence(struct ovl_diag *d, double icmp)
 	ovl_diag_evidence(f, "tried", (double)d->tried, "connections", "sock:inet_sock_set_state");
 	ovl_diag_evidence(f, "answered", (double)d->answered, "connections",
 			  "sock:inet_sock_set_state");
-	ovl_diag_evidence(f, "sent_by_tunnel", (double)tx_of(d, d->iface_at), "pkts", "rtnetlink");
-	ovl_diag_evidence(f, "got_by_tunnel", (double)rx_of(d, d->iface_at), "pkts", "rtnetlink");
+	ovl_diag_evidence(f, "sent_by_tunnel", (double)ovl_diag_sent(d, d->iface_at), "pkts",
+			  "rtnetlink");
+	ovl_diag_evidence(f, "got_by_tunnel", (double)ovl_diag_got(d, d->iface_at), "pkts",
+			  "rtnetlink");
 	ovl_diag_evidence(f, "echo_replies", icmp, "pkts", "/proc/net/snmp");
 	ovl_diag_evidence(f, "unreachable", unreachable, "messages", "/proc/net/snmp");
 	if (icmp >= FEW) {
@@ -404,19 +413,20 @@ static void say_silence(struct ovl_diag *d, double icmp)
 		ovl_diag_risk(f, "allow the nodes' addresses only");
 	}
 	ovl_diag_verify(f, "rx packets of %s grow and connections are answered", d->iface->name);
-	d->explained |= OVL_SYMPTOM_DEAD;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_DEAD);
 }
 
 static void rule_silence(struct ovl_diag *d)
 {
 	const bool dead = d->unanswered >= FEW && !d->answered && !d->acked_bytes;
-	const bool stuck = d->stuck && !d->acked_bytes && !rx_of(d, d->iface_at);
+	const bool stuck = d->stuck && !d->acked_bytes && !ovl_diag_got(d, d->iface_at);
 	double icmp = ovl_diag_counter(d, OVL_ANY_NS, "Icmp", "InEchoReps");
 	struct ovl_finding *f;
 
 	if (d->explained & OVL_SYMPTOM_DEAD || (!dead && !stuck) || !d->iface)
 		return;
-	if (d->tunnel && tx_of(d, d->iface_at) >= FEW && (icmp >= FEW || !rx_of(d, d->iface_at))) {
+	if (d->tunnel && ovl_diag_sent(d, d->iface_at) >= FEW &&
+	    (icmp >= FEW || !ovl_diag_got(d, d->iface_at))) {
 		say_silence(d, icmp);
 		return;
 	}
@@ -426,8 +436,8 @@ static void rule_silence(struct ovl_diag *d)
 		"nothing gets through: %llu connections were tried and none answered; %s sent "
 		"%llu packets and got %llu",
 		(unsigned long long)d->tried, d->iface->name,
-		(unsigned long long)tx_of(d, d->iface_at),
-		(unsigned long long)rx_of(d, d->iface_at));
+		(unsigned long long)ovl_diag_sent(d, d->iface_at),
+		(unsigned long long)ovl_diag_got(d, d->iface_at));
 	ovl_diag_evidence(f, "tried", (double)d->tried, "connections", "sock:inet_sock_set_state");
 	ovl_diag_evidence(f, "stuck", d->stuck, "connections", "sock_diag");
 	ovl_diag_verify(f, "look from the other node: do the packets arrive there?");

@@ -1,5 +1,6 @@
 /* Packet sizes: what is too large for the path, too small for it, or travels in pieces. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -13,6 +14,9 @@
 #define SMALL_RATIO   0.75  /* of the MTU: segments below are clamped */
 #define JUMBO_RATIO   1.5   /* the underlay carries that much more */
 #define STATE_CONNECT 2	    /* TCP_SYN_SENT */
+#define WORLD_MTU     1500
+#define CLAMP_NEAR    12    /* bytes that options take from a clamped MSS */
+#define YOUNG_BYTES   65536 /* a connection that has got less across never worked well */
 
 static void rule_fragments(struct ovl_diag *d)
 {
@@ -44,7 +48,7 @@ static void rule_fragments(struct ovl_diag *d)
 	ovl_diag_risk(f, "open connections keep their size until they are made anew");
 	ovl_diag_verify(f, "IpFragCreates and IpReasmReqds stand still");
 	ovl_diag_cost(f, 0.3, 0.6);
-	d->explained |= failed > 0 ? OVL_SYMPTOM_LOSS : 0;
+	ovl_diag_explains(d, f, failed > 0 ? OVL_SYMPTOM_LOSS : 0);
 }
 
 static void rule_too_small(struct ovl_diag *d)
@@ -87,18 +91,40 @@ static uint32_t mtu_of(const struct ovl_diag *d, uint32_t ns)
 	return d->iface && d->tunnel && d->iface->mtu < most ? d->iface->mtu : most;
 }
 
-static const struct ovl_reading *clamp(const struct ovl_diag *d)
+/* A rule that clamps to about this flow's MSS; NULL: none. */
+static const struct ovl_reading *clamp(const struct ovl_diag *d, const struct ovl_flow *flow)
 {
-	return ovl_diag_reading(d, OVL_ANY_NS, "rule", NULL, "mss");
+	ovl_vec_each(r, &d->m->readings)
+		if (!strcmp(r->kind, "rule") && !strcmp(r->name, "mss") &&
+		    llabs(r->value - (long long)flow->mss_bytes) <= CLAMP_NEAR)
+			return r;
+	return NULL;
+}
+
+/* Is the flow's other end seen as well? Then it stays on the path looked at. */
+static bool is_of_path(const struct ovl_diag *d, const struct ovl_flow *flow)
+{
+	ovl_vec_each(s, &d->m->flows)
+		if (!strcmp(s->f.src, flow->dst) && !strcmp(s->f.dst, flow->src))
+			return true;
+	return false;
+}
+
+/* What a flow's path carries, as far as is known: others may leave a jumbo network for the world's.
+ */
+static uint32_t mtu_for(const struct ovl_diag *d, const struct ovl_flow *flow)
+{
+	const uint32_t mtu = mtu_of(d, flow->ns);
+
+	return mtu > WORLD_MTU && !is_of_path(d, flow) ? WORLD_MTU : mtu;
 }
 
 static void rule_clamped(struct ovl_diag *d)
 {
-	const struct ovl_reading *rule = clamp(d);
-
 	ovl_vec_each(s, &d->m->flows) {
 		const struct ovl_flow *flow = &s->f;
-		uint32_t mtu = mtu_of(d, flow->ns), whole = flow->mss_bytes + HEADERS;
+		const struct ovl_reading *rule = clamp(d, flow);
+		uint32_t mtu = mtu_for(d, flow), whole = flow->mss_bytes + HEADERS;
 		struct ovl_finding *f;
 
 		/* the first MSS of a connection is a guess: few segments prove nothing */
@@ -131,42 +157,87 @@ static void rule_clamped(struct ovl_diag *d)
 	}
 }
 
-/* Established connections that stand still after their handshake, while others come about. */
-static void rule_blackhole(struct ovl_diag *d)
+/* Did handshakes with this flow's other end come about meanwhile? Then small packets pass. */
+static bool small_pass(const struct ovl_diag *d, const struct ovl_flow *flow)
 {
-	double too_big = (double)ovl_diag_drops(d, "PKT_TOO_BIG", "", "", NULL);
-	double frag_fails = ovl_diag_counter(d, OVL_ANY_NS, "Ip", "FragFails");
-	double timeouts = ovl_diag_counter(d, OVL_ANY_NS, "TcpExt", "TCPTimeouts");
-	const struct ovl_flow_sum *one = NULL;
-	struct ovl_finding *f;
-	uint32_t stuck = 0;
+	ovl_vec_each(a, &d->m->attempts)
+		if (a->ns == flow->ns && a->answered && ovl_diag_is_host(flow->dst, a->dst))
+			return true;
+	return false;
+}
+
+struct standing {
+	uint32_t all, of_size; /* connections that stand still; those whose size is why */
+	const struct ovl_flow_sum *one;
+};
+
+/*
+ * A dead peer leaves connections behind that stand still as well. Size is why only if more than a
+ * segment waits, the connection never got much across, and small packets do pass: its own handshake
+ * and nothing since, or those of others meanwhile.
+ */
+static struct standing standing(const struct ovl_diag *d, bool too_big)
+{
+	struct standing st = {.all = 0};
 
 	ovl_vec_each(s, &d->m->flows) {
-		if (!s->stuck || s->f.state == STATE_CONNECT || s->closed)
+		const struct ovl_flow *flow = &s->f;
+		const double waits = (double)flow->unacked_segs * flow->mss_bytes;
+		bool of_size;
+
+		if (!ovl_diag_stands(s) || flow->state == STATE_CONNECT || s->closed)
 			continue;
-		stuck++;
-		one = one ? one : s;
+		st.all++;
+		of_size = flow->unsent_bytes + waits > flow->mss_bytes &&
+			  (too_big || (flow->total_acked_bytes < YOUNG_BYTES &&
+				       (flow->total_acked_bytes <= 1 || small_pass(d, flow))));
+		if (!st.one || (of_size && !st.of_size))
+			st.one = s;
+		st.of_size += of_size;
 	}
-	/* where not even handshakes come about, size is not what matters */
-	if (!stuck || d->explained & (OVL_SYMPTOM_DEAD | OVL_SYMPTOM_LOSS) ||
-	    (!d->answered && d->unanswered))
-		return;
-	f = ovl_diag_find(d, OVL_RULE_MTU_BLACKHOLE, d->answered ? 0.85 : 0.6, one->f.ns,
-			  d->iface ? d->iface->name : "");
+	return st;
+}
+
+static void say_standing(struct ovl_diag *d, const struct standing *st)
+{
+	const struct ovl_flow *flow = &st->one->f;
+	struct ovl_finding *f = ovl_diag_find(d, OVL_RULE_STALL, 0.5, flow->ns, "");
+
+	ovl_diag_title(f,
+		       "%u connection%s (%s to %s) stand%s still: nothing answers any more, the "
+		       "other end may be gone",
+		       st->all, st->all > 1 ? "s" : "", flow->src, flow->dst,
+		       st->all > 1 ? "" : "s");
+	ovl_diag_evidence(f, "connections_stuck", st->all, "connections", "sock_diag");
+	ovl_diag_evidence(f, "timeouts", flow->timeouts, "", "sock_diag");
+	ovl_diag_verify(f, "ss -tno at the other end: does it know the connection?");
+	f->level = OVL_LEVEL_INFO;
+}
+
+static void say_blackhole(struct ovl_diag *d, const struct standing *st, double too_big)
+{
+	const struct ovl_flow *one = &st->one->f;
+	const uint32_t n = st->of_size;
+	struct ovl_finding *f = ovl_diag_find(d, OVL_RULE_MTU_BLACKHOLE, d->answered ? 0.85 : 0.6,
+					      one->ns, d->iface ? d->iface->name : "");
+
 	ovl_diag_title(
 		f,
 		"%u connection%s (%s to %s) stand%s still after the handshake: segments of %u "
 		"bytes are never acknowledged while small packets pass, so packets above some "
 		"size vanish and nobody says so",
-		stuck, stuck > 1 ? "s" : "", one->f.src, one->f.dst, stuck > 1 ? "" : "s",
-		one->f.mss_bytes);
-	ovl_diag_evidence(f, "connections_stuck", stuck, "connections", "sock_diag");
+		n, n > 1 ? "s" : "", one->src, one->dst, n > 1 ? "" : "s", one->mss_bytes);
+	ovl_diag_evidence(f, "connections_stuck", n, "connections", "sock_diag");
 	ovl_diag_evidence(f, "handshakes_answered", (double)d->answered, "connections",
 			  "sock:inet_sock_set_state");
-	ovl_diag_evidence(f, "timeouts", timeouts, "", "/proc/net/netstat");
-	ovl_diag_evidence(f, "mss", one->f.mss_bytes, "bytes", "sock_diag");
-	ovl_diag_evidence(f, "packet_too_big", fmax(too_big, frag_fails), "pkts",
-			  "skb:kfree_skb, /proc/net/snmp");
+	ovl_diag_evidence(f, "acknowledged", (double)one->total_acked_bytes, "bytes", "sock_diag");
+	ovl_diag_evidence(f, "waiting",
+			  (double)one->unacked_segs * one->mss_bytes + one->unsent_bytes, "bytes",
+			  "sock_diag");
+	ovl_diag_evidence(f, "timeouts", ovl_diag_counter(d, OVL_ANY_NS, "TcpExt", "TCPTimeouts"),
+			  "", "/proc/net/netstat");
+	ovl_diag_evidence(f, "mss", one->mss_bytes, "bytes", "sock_diag");
+	ovl_diag_evidence(f, "packet_too_big", too_big, "pkts", "skb:kfree_skb, /proc/net/snmp");
 	ovl_diag_fix(f,
 		     "find the size that passes: ping -M do -s SIZE PEER_POD; set the MTU of %s, "
 		     "bridges and pods to it + 28",
@@ -177,7 +248,24 @@ static void rule_blackhole(struct ovl_diag *d)
 	ovl_diag_fix(f, "let ICMP type 3 code 4 pass between the nodes");
 	ovl_diag_risk(f, "a clamp helps TCP only");
 	ovl_diag_verify(f, "the same transfer goes through; TcpExtTCPTimeouts stands still");
-	d->explained |= OVL_SYMPTOM_DEAD | OVL_SYMPTOM_LOSS;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_DEAD | OVL_SYMPTOM_LOSS);
+}
+
+/* Established connections that stand still after their handshake, while others come about. */
+static void rule_blackhole(struct ovl_diag *d)
+{
+	double too_big = fmax((double)ovl_diag_drops(d, "PKT_TOO_BIG", "", "", NULL),
+			      ovl_diag_counter(d, OVL_ANY_NS, "Ip", "FragFails"));
+	struct standing st = standing(d, too_big >= FEW);
+
+	/* where not even handshakes come about, size is not what matters */
+	if (!st.all || d->explained & (OVL_SYMPTOM_DEAD | OVL_SYMPTOM_LOSS) ||
+	    (!d->answered && d->unanswered))
+		return;
+	if (st.of_size)
+		say_blackhole(d, &st, too_big);
+	else
+		say_standing(d, &st);
 }
 
 void ovl_rule_mtu(struct ovl_diag *d)

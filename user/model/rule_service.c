@@ -8,15 +8,6 @@
 
 #define TRIES_LEAST 1 /* SYNs that stayed unanswered; the same address answers on another port */
 
-/* Is `addr` the host part of "addr:port" or "[addr]:port"? */
-static bool is_host(const char *end, const char *addr)
-{
-	const size_t n = strlen(addr);
-
-	end += *end == '[';
-	return !strncmp(end, addr, n) && (end[n] == ':' || end[n] == ']');
-}
-
 static unsigned int port_of(const char *end)
 {
 	const char *colon = strrchr(end, ':');
@@ -32,7 +23,7 @@ static unsigned int port_answering(const struct ovl_diag *d, const struct ovl_at
 		    !strcmp(other->dst, a->dst))
 			return other->port;
 	ovl_vec_each(f, &d->m->flows)
-		if (f->f.ns == a->ns && f->f.state == 1 && is_host(f->f.dst, a->dst) &&
+		if (f->f.ns == a->ns && f->f.state == 1 && ovl_diag_is_host(f->f.dst, a->dst) &&
 		    port_of(f->f.dst) != a->port)
 			return port_of(f->f.dst);
 	return 0;
@@ -57,7 +48,7 @@ static void translated(const struct ovl_diag *d, uint32_t port, struct ovl_buf *
 static bool is_local(const struct ovl_diag *d, const char *addr)
 {
 	ovl_vec_each(f, &d->m->flows)
-		if (is_host(f->f.src, addr))
+		if (ovl_diag_is_host(f->f.src, addr))
 			return true;
 	return false;
 }

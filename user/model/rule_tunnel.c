@@ -6,6 +6,8 @@
 #include "model/diag.h"
 
 #define FEW	      3	  /* packets: fewer may be chance */
+#define SOME	      10  /* packets: fewer may be anybody's */
+#define HALF_RATIO    0.5 /* of what came: it is what came */
 #define MANY_RATIO    0.2 /* of what a device got: most of it is affected */
 #define BULK_BPS      5e6
 #define MERGED_BYTES  4000 /* a mean packet above is aggregated */
@@ -15,13 +17,6 @@
 #define LOSS_LEAST    0.0003
 #define REPEATED      20 /* segments */
 #define RTT_GROWN     4	 /* times the least: a queue beyond this node */
-
-static uint64_t rx_pkts(const struct ovl_diag *d)
-{
-	const struct ovl_device *dev = ovl_diag_device(d, d->iface_at);
-
-	return dev ? dev->rx.pkts : 0;
-}
 
 static bool is_vxlan(const struct ovl_diag *d)
 {
@@ -38,11 +33,23 @@ static const struct ovl_reading *entry_missing(const struct ovl_diag *d)
 	return NULL;
 }
 
+/* Neighbour discovery and the like that the tunnel device drops and its counter counts. */
+static uint64_t benign_drops(const struct ovl_diag *d)
+{
+	uint64_t pkts = 0;
+
+	ovl_vec_each(drop, &d->m->drops)
+		if (drop->benign && drop->ns == d->iface->ns &&
+		    !strcmp(drop->iface, d->iface->name) && ovl_str_starts(drop->symbol, "vxlan_"))
+			pkts += drop->pkts;
+	return pkts;
+}
+
 static void rule_entries(struct ovl_diag *d)
 {
 	const struct ovl_reading *r = entry_missing(d);
 	const struct ovl_device *dev = ovl_diag_device(d, d->iface_at);
-	uint64_t no_target, no_neigh, dropped;
+	uint64_t no_target, no_neigh, dropped, counted, benign;
 	struct ovl_finding *f;
 	char in[96];
 
@@ -52,7 +59,9 @@ static void rule_entries(struct ovl_diag *d)
 	no_neigh = ovl_diag_drops(d, "NEIGH_FAILED", "", d->iface->name, NULL) +
 		   ovl_diag_drops(d, "NEIGH_QUEUEFULL", "", d->iface->name, NULL) +
 		   ovl_diag_drops(d, "NEIGH_CREATEFAIL", "", d->iface->name, NULL);
-	dropped = no_target + no_neigh > dev->tx.drops ? no_target + no_neigh : dev->tx.drops;
+	benign = benign_drops(d);
+	counted = dev->tx.drops > benign ? dev->tx.drops - benign : 0;
+	dropped = no_target + no_neigh > counted ? no_target + no_neigh : counted;
 	if ((!is_vxlan(d) && !no_neigh) || (!r && no_target + no_neigh < FEW) ||
 	    (r && dropped < FEW && !no_neigh))
 		return;
@@ -77,12 +86,13 @@ static void rule_entries(struct ovl_diag *d)
 		      "a wrong entry sends this peer's packets elsewhere: the CNI agent's restart "
 		      "writes the right ones");
 	ovl_diag_verify(f, "%sip -s link show %s: TX dropped stands still", in, d->iface->name);
-	d->explained |= OVL_SYMPTOM_DEAD | OVL_SYMPTOM_LOSS;
+	ovl_diag_weigh(d, f, (double)dropped, (double)(dev->tx.pkts + dropped));
+	ovl_diag_explains(d, f, OVL_SYMPTOM_DEAD | OVL_SYMPTOM_LOSS);
 }
 
 static void rule_mac(struct ovl_diag *d)
 {
-	uint64_t got = rx_pkts(d), other;
+	uint64_t got = ovl_diag_got(d, d->iface_at), other;
 	const struct ovl_reading *mac;
 	struct ovl_finding *f;
 
@@ -110,34 +120,23 @@ static void rule_mac(struct ovl_diag *d)
 		     d->iface->name);
 	ovl_diag_risk(f, "none beyond this tunnel");
 	ovl_diag_verify(f, "IpForwDatagrams grows with the packets of %s", d->iface->name);
-	d->explained |= OVL_SYMPTOM_DEAD;
+	ovl_diag_weigh(d, f, (double)other, (double)got);
+	ovl_diag_explains(d, f, OVL_SYMPTOM_DEAD);
 }
 
-static void rule_port(struct ovl_diag *d)
+static void say_port(struct ovl_diag *d, double wrong, double no_port, bool vni, double confidence)
 {
-	const struct ovl_drop *at;
-	uint64_t vni, header;
-	double no_port;
-	struct ovl_finding *f;
+	struct ovl_finding *f = ovl_diag_find(d, OVL_RULE_TUNNEL_PORT_OR_VNI_MISMATCH, confidence,
+					      d->iface->ns, d->iface->name);
+	const double got = (double)ovl_diag_got(d, d->iface_at);
 
-	if (!is_vxlan(d))
-		return;
-	vni = ovl_diag_drops(d, "VXLAN_VNI_NOT_FOUND", "", "", &at);
-	header = ovl_diag_drops(d, "VXLAN_INVALID_HDR", "", "", NULL);
-	no_port = ovl_diag_counter(d, d->iface->ns, "Udp", "NoPorts") +
-		  ovl_diag_counter(d, d->iface->ns, "Udp6", "NoPorts");
-	if (vni < FEW && header < FEW && (no_port < FEW || rx_pkts(d) > (uint64_t)no_port))
-		return;
-	f = ovl_diag_find(d, OVL_RULE_TUNNEL_PORT_OR_VNI_MISMATCH, vni >= FEW ? 0.95 : 0.85,
-			  d->iface->ns, d->iface->name);
-	if (vni >= FEW || header >= FEW)
+	if (wrong >= FEW)
 		ovl_diag_title(f,
-			       "%llu tunnel packets came with %s: %s is VNI %u, the peer sends "
+			       "%.0f tunnel packets came with %s: %s is VNI %u, the peer sends "
 			       "another%s",
-			       (unsigned long long)(vni + header),
-			       vni >= FEW ? "a VNI that no device has" : "flags that do not fit",
+			       wrong, vni ? "a VNI that no device has" : "flags that do not fit",
 			       d->iface->name, d->facts->vxlan.vni,
-			       vni >= FEW ? "" : " kind of header (GBP, GPE)");
+			       vni ? "" : " kind of header (GBP, GPE)");
 	else
 		ovl_diag_title(
 			f,
@@ -145,14 +144,59 @@ static void rule_port(struct ovl_diag *d)
 			"left the tunnel: %s listens on port %u, the peer sends to another",
 			no_port, d->iface->name, d->facts->vxlan.port);
 	ovl_diag_evidence(f, "no_ports", no_port, "pkts", "/proc/net/snmp");
-	ovl_diag_evidence(f, "vni_not_found", (double)vni, "pkts", "skb:kfree_skb");
-	ovl_diag_evidence(f, "decapsulated", (double)rx_pkts(d), "pkts", "rtnetlink");
+	ovl_diag_evidence(f, "vni_not_found", wrong, "pkts", "skb:kfree_skb");
+	ovl_diag_evidence(f, "decapsulated", got, "pkts", "rtnetlink");
+	ovl_diag_evidence(f, "got_by_underlay", (double)ovl_diag_got(d, d->underlay_at), "pkts",
+			  "rtnetlink");
 	ovl_diag_fix(f, "set the same port and VNI on all nodes (flannel: Backend.Port and "
 			"Backend.VNI), then let the agent make the device anew");
 	ovl_diag_risk(f, "the tunnel is down while it is made anew");
 	ovl_diag_verify(f, "ip -d link show %s on both nodes: id and dstport agree",
 			d->iface->name);
-	d->explained |= OVL_SYMPTOM_DEAD;
+	ovl_diag_weigh(d, f, fmax(wrong, no_port), wrong >= FEW ? wrong + got : fmax(no_port, 1));
+	ovl_diag_explains(d, f, OVL_SYMPTOM_DEAD);
+}
+
+static void rule_port(struct ovl_diag *d)
+{
+	double vni, header, no_port, got = (double)ovl_diag_got(d, d->iface_at);
+	bool waits, mostly;
+
+	if (!is_vxlan(d))
+		return;
+	vni = (double)ovl_diag_drops(d, "VXLAN_VNI_NOT_FOUND", "", "", NULL);
+	header = (double)ovl_diag_drops(d, "VXLAN_INVALID_HDR", "", "", NULL);
+	no_port = ovl_diag_counter(d, d->iface->ns, "Udp", "NoPorts") +
+		  ovl_diag_counter(d, d->iface->ns, "Udp6", "NoPorts");
+	if (vni + header >= FEW) {
+		say_port(d, vni + header, no_port, vni >= header, 0.95);
+		return;
+	}
+	/*
+	 * Strays for closed ports come to every host: they are the tunnel's if somebody waits for an
+	 * answer through it, or if hardly anything else came.
+	 */
+	waits = d->waits && ovl_diag_sent(d, d->iface_at) >= FEW;
+	mostly = no_port >= SOME && no_port >= HALF_RATIO * (double)ovl_diag_got(d, d->underlay_at);
+	if (no_port < FEW || got > no_port || (!waits && !mostly))
+		return;
+	say_port(d, 0, no_port, false, mostly ? 0.85 : 0.6);
+}
+
+/* Do routers say that the tunnel's own packets expired? */
+static bool expired_there(const struct ovl_diag *d)
+{
+	char about[32];
+
+	ovl_text_set(about, "about udp %u", d->facts->vxlan.port);
+	ovl_vec_each(r, &d->m->readings) {
+		const char *at = strstr(r->object, "about udp ");
+
+		if (!strcmp(r->kind, "icmp") && r->delta > 0 &&
+		    ovl_str_starts(r->object, "11/0 ") && at && !strcmp(at, about))
+			return true;
+	}
+	return false;
 }
 
 static void rule_ttl(struct ovl_diag *d)
@@ -164,7 +208,8 @@ static void rule_ttl(struct ovl_diag *d)
 		return;
 	expired = ovl_diag_counter(d, d->iface->ns, "Icmp", "InTimeExcds");
 	ttl = ovl_diag_setting(d, d->iface->ns, "tunnel", d->iface->name, "ttl");
-	if (expired < 1 || !(ttl > 0 && ttl < 64))
+	/* the counter alone may be a traceroute's */
+	if (expired < 1 || !(ttl > 0 && ttl < 64) || (!expired_there(d) && !d->waits))
 		return;
 	f = ovl_diag_find(d, OVL_RULE_OUTER_TTL_TOO_SMALL, 0.95, d->iface->ns, d->iface->name);
 	ovl_diag_title(f,
@@ -176,7 +221,7 @@ static void rule_ttl(struct ovl_diag *d)
 	ovl_diag_fix(f, "ip link set %s type vxlan ttl 64", d->iface->name);
 	ovl_diag_risk(f, "none");
 	ovl_diag_verify(f, "IcmpInTimeExcds stands still and the peer answers");
-	d->explained |= OVL_SYMPTOM_DEAD;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_DEAD);
 }
 
 static void rule_nested(struct ovl_diag *d)
@@ -292,7 +337,7 @@ static void rule_nic(struct ovl_diag *d)
 	ovl_diag_verify(f, "ip -d link show %s names %s as dev, and the outer packets leave there",
 			d->iface->name, own->text);
 	ovl_diag_cost(f, 0.5, 0.95);
-	d->explained |= OVL_SYMPTOM_LOSS | OVL_SYMPTOM_QUEUE | OVL_SYMPTOM_RATE;
+	ovl_diag_explains(d, f, OVL_SYMPTOM_LOSS | OVL_SYMPTOM_QUEUE | OVL_SYMPTOM_RATE);
 }
 
 static void rule_entropy(struct ovl_diag *d)
