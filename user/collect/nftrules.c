@@ -38,8 +38,8 @@ struct ovl_nftrules {
 	size_t last_chain; /* that a rule belonged to: rules come chain by chain */
 	uint32_t translating, rules;
 	struct ovl_sheet *sheet;
-	char request[128];
-	char reply[REPLY_BYTES];
+	_Alignas(struct nlmsghdr) char request[128];
+	_Alignas(struct nlmsghdr) char reply[REPLY_BYTES];
 };
 
 static int open_here(void *arg)

@@ -14,8 +14,8 @@
 struct ovl_links {
 	struct mnl_socket *nl;
 	unsigned int seq;
-	char request[512];
-	char reply[REPLY_BYTES];
+	_Alignas(struct nlmsghdr) char request[512];
+	_Alignas(struct nlmsghdr) char reply[REPLY_BYTES];
 };
 
 static int open_here(void *arg)

@@ -40,8 +40,8 @@ struct ovl_tcpdiag {
 	/* before the dump that runs */
 	size_t whole;
 	bool whole_full;
-	char request[256];
-	char reply[REPLY_BYTES];
+	_Alignas(struct nlmsghdr) char request[256];
+	_Alignas(struct nlmsghdr) char reply[REPLY_BYTES];
 };
 
 static int open_here(void *arg)
