@@ -7,6 +7,7 @@
 
 #include "collect/netns.h"
 #include "collect/vtep.h"
+#include "collect/vtepstate.h"
 #include "tap.h"
 
 static int made;
@@ -43,6 +44,33 @@ static void test_find(const char *ns, int fd)
 	   "no forwarding entry: %s", err.text);
 }
 
+/* -1: not read. */
+static int64_t hop(const struct ovl_sheet *s, const char *object, const char *name)
+{
+	ovl_vec_each(item, &s->items)
+		if (!strcmp(item->r.kind, "vtep") && !strcmp(item->r.object, object) &&
+		    !strcmp(item->r.name, name))
+			return item->r.value;
+	return -1;
+}
+
+/* After test_find: the second subnet has lost its forwarding entry. */
+static void test_state(int fd)
+{
+	struct ovl_links *l = ovl_links_open(fd, NULL);
+	struct ovl_sheet s = {.left_out = 0};
+
+	ok(l && !ovl_vtepstate_read(l, &s), "the tables are read");
+	is_int(hop(&s, "10.9.1.0 vx0", "neighbour"), 1, "a next hop has a neighbour");
+	is_int(hop(&s, "10.9.1.0 vx0", "forwarding"), 1, "and a forwarding entry");
+	is_int(hop(&s, "10.9.2.0 vx0", "neighbour"), 1, "another has a neighbour");
+	is_int(hop(&s, "10.9.2.0 vx0", "forwarding"), 0, "but no forwarding entry");
+	is_int(hop(&s, "10.9.3.0 vx0", "neighbour"), 0, "a third has none");
+	is_int(s.left_out, 0, "and nothing was left out");
+	ovl_sheet_fini(&s);
+	ovl_links_close(l);
+}
+
 int main(void)
 {
 	char ns[32], line[64];
@@ -71,8 +99,10 @@ int main(void)
 	snprintf(line, sizeof(line), "/run/netns/%s", ns);
 	fd = open(line, O_RDONLY | O_CLOEXEC);
 	ok(!made && fd >= 0, "a namespace with a vxlan and its tables");
-	if (!made && fd >= 0)
+	if (!made && fd >= 0) {
 		test_find(ns, fd);
+		test_state(fd);
+	}
 	sh(ns, "ip netns del @");
 	return tap_done();
 }

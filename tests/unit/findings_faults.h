@@ -26,6 +26,15 @@ static inline void service(struct scene *s)
 	scene_reading(s, NODE, "rule", "ip svc out handle 3", "dport", 19765, 0);
 }
 
+/* Nothing says that the address is a Service's. */
+static inline void port_filtered(struct scene *s)
+{
+	scene_attempts(s, "10.96.0.10", 5432, 3, 0);
+	scene_attempts(s, "10.96.0.10", 22, 1, 1);
+	scene_rule(s, "ip filter INPUT handle 3", "input: tcp dport 5432 drops", "drops", 1);
+	scene_reading(s, NODE, "rule", "ip filter INPUT handle 3", "dport", 5432, 0);
+}
+
 static inline void fdb(struct scene *s)
 {
 	scene_dead(s, 0, 0);
@@ -80,6 +89,14 @@ static inline void no_forwarding(struct scene *s)
 	scene_counter(s, NODE, "Ip", "InAddrErrors", 30);
 }
 
+static inline void device_forwarding(struct scene *s)
+{
+	scene_dead(s, 0, 30);
+	ovl_vec_clear(&s->sample.attempts);
+	scene_reading(s, NODE, "sysctl", "flannel.1", "forwarding", 0, 0);
+	scene_counter(s, NODE, "Ip", "InAddrErrors", 30);
+}
+
 static inline void rp_filter(struct scene *s)
 {
 	scene_dead(s, 0, 30);
@@ -93,6 +110,11 @@ static inline void table_full(struct scene *s)
 	scene_reading(s, NODE, "conntrack", "table", "entries", 262144, 0);
 	scene_reading(s, NODE, "conntrack", "table", "drop", 50, 50);
 	scene_drop(s, "NETFILTER_DROP", "nf_hook_slow", NODE, "eth0", 50, false);
+}
+
+static inline void table_moment(struct scene *s)
+{
+	scene_reading(s, NODE, "conntrack", "table", "drop", 50, 50);
 }
 
 static inline void insert_failed(struct scene *s)
@@ -126,6 +148,25 @@ static inline void blocked_here(struct scene *s)
 	scene_rule(s, "ip filter INPUT handle 2", "input: udp dport 8472 drops", "drops", 45);
 	scene_reading(s, NODE, "rule", "ip filter INPUT handle 2", "dport", 8472, 0);
 	scene_drop(s, "NETFILTER_DROP", "nft_do_chain", NODE, "eth0", 45, false);
+}
+
+/* By a chain that the hook's own jumps to. */
+static inline void blocked_further(struct scene *s)
+{
+	blocked_here(s);
+	s->sample.readings.n -= 3;
+	scene_rule(s, "ip filter ufw-user-input handle 2", ": udp dport 8472 drops", "drops", 45);
+	scene_reading(s, NODE, "rule", "ip filter ufw-user-input handle 2", "dport", 8472, 0);
+}
+
+/* By the policy, while somebody waits. */
+static inline void blocked_answers(struct scene *s)
+{
+	scene_dead(s, 24, 0);
+	scene_traffic(s, UNDERLAY, 600000, 120, 600000, 120);
+	scene_words(s, NODE, "chain", "ip filter INPUT", "hook", "input");
+	scene_reading(s, NODE, "chain", "ip filter INPUT", "policy_drops", 12, 12);
+	scene_drop(s, "NETFILTER_DROP", "nft_do_chain", NODE, "eth0", 12, false);
 }
 
 static inline void port_there(struct scene *s)

@@ -21,6 +21,7 @@ enum { TUNNEL, UNDERLAY, BRIDGE, PORT, POD_ETH0, LINKS };
 struct scene {
 	struct ovl_facts facts;
 	struct ovl_sample sample;
+	uint64_t before_ns; /* length of a sample before, for which no evidence was read */
 };
 
 static inline void scene_feature(struct ovl_link *link, const char *name, bool on)

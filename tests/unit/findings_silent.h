@@ -126,6 +126,32 @@ static inline void jumbo_pods(struct scene *s)
 	scene_reading(s, NODE, "rule", "ip mangle FORWARD handle 2", "mss", 8898, 0);
 }
 
+/* Hardly any packet, so shares of their CPU time say nothing, however full the CPU is. */
+static inline void idle_filter(struct scene *s)
+{
+	ovl_vec_clear(&s->sample.hits);
+	many_rules(s);
+	ovl_vec_clear(&s->sample.hits);
+	scene_stage(s, 0, OVL_STAGE_NETFILTER, 10);
+	scene_stage(s, 0, OVL_STAGE_USER_OTHER, 990);
+	scene_stage(s, 1, OVL_STAGE_USER_OTHER, 700);
+}
+
+/* The next reading makes up for one that was left out: 0.4 s of 4 s were limited by the window. */
+static inline void reading_left_out(struct scene *s)
+{
+	s->before_ns = 3 * SECOND;
+	scene_flow(s)->rwnd_us = 400000;
+	scene_flow(s)->snd_wnd_bytes = 0;
+}
+
+static inline void agent_quota(struct scene *s)
+{
+	scene_reading(s, NODE, "cgroup", "system.slice/agent", "periods", 10, 10);
+	scene_reading(s, NODE, "cgroup", "system.slice/agent", "throttled_periods", 9, 9);
+	scene_reading(s, NODE, "cgroup", "system.slice/agent", "quota_millicpus", 100, 0);
+}
+
 /* What others on the machine try is not the path's. */
 static inline void others_wait(struct scene *s)
 {

@@ -48,8 +48,11 @@ static const struct {
 	SILENT(cloud_gauge),
 	SILENT(jumbo_pods),
 	SILENT(others_wait),
+	SILENT(idle_filter),
+	SILENT(reading_left_out),
 	{"reordered", reordered, OVL_RULE_LOSS_UNLOCATED, NONE, OVL_LEVEL_INFO},
 	CASE(service, SERVICE_PORT_UNTRANSLATED, CRITICAL),
+	CASE(port_filtered, SERVICE_PORT_UNTRANSLATED, WARNING),
 	CASE(fdb, FDB_OR_NEIGHBOUR_MISSING, CRITICAL),
 	CASE(mac, VTEP_MAC_MISMATCH, CRITICAL),
 	CASE(port_drift, TUNNEL_PORT_OR_VNI_MISMATCH, CRITICAL),
@@ -57,12 +60,16 @@ static const struct {
 	CASE(ttl, OUTER_TTL_TOO_SMALL, CRITICAL),
 	CASE(forward, FORWARD_REFUSED, CRITICAL),
 	CASE(no_forwarding, FORWARD_REFUSED, CRITICAL),
+	CASE(device_forwarding, FORWARD_REFUSED, CRITICAL),
 	CASE(rp_filter, RP_FILTER, CRITICAL),
 	CASE(table_full, CONNTRACK_FULL, CRITICAL),
+	CASE(table_moment, CONNTRACK_FULL, WARNING),
 	CASE(insert_failed, SNAT_INSERT_FAILED, CRITICAL),
 	CASE(insert_raced, SNAT_INSERT_FAILED, WARNING),
 	CASE(invalid, CONNTRACK_INVALID, CRITICAL),
 	CASE(blocked_here, TUNNEL_PORT_BLOCKED, CRITICAL),
+	CASE(blocked_further, TUNNEL_PORT_BLOCKED, CRITICAL),
+	CASE(blocked_answers, TUNNEL_PORT_BLOCKED, CRITICAL),
 	CASE(blocked_there, TUNNEL_PORT_BLOCKED, CRITICAL),
 	CASE(port_there, TUNNEL_PORT_OR_VNI_MISMATCH, CRITICAL),
 	CASE(stale, FDB_OR_NEIGHBOUR_MISSING, CRITICAL),
@@ -76,6 +83,7 @@ static const struct {
 	CASE(fragments, OUTER_FRAGMENTATION, WARNING),
 	CASE(xdp, BPF_DROP, WARNING),
 	CASE(quota, CPU_QUOTA, WARNING),
+	CASE(agent_quota, CPU_QUOTA, INFO),
 	CASE(shaper, EGRESS_SHAPER, WARNING),
 	CASE(backlog, BACKLOG_OVERFLOW, WARNING),
 	CASE(tun, USERSPACE_TUNNEL, WARNING),
@@ -112,7 +120,12 @@ static struct ovl_model model;
 static void build(struct scene *s)
 {
 	struct ovl_model_state *state = ovl_model_new();
+	struct ovl_sample before = {.end_ts_ns = s->before_ns};
 
+	if (state && s->before_ns && ovl_model_add(state, &s->facts, &before))
+		ok(0, "a sample before");
+	s->sample.start_ts_ns += s->before_ns;
+	s->sample.end_ts_ns += s->before_ns;
 	if (!state || ovl_model_add(state, &s->facts, &s->sample) ||
 	    ovl_model_build(state, &s->facts, &model))
 		ok(0, "the model is built");
@@ -205,6 +218,71 @@ static void try_missing(void)
 	scene_free(&s);
 }
 
+static const struct ovl_finding *found(enum ovl_rule rule)
+{
+	ovl_vec_each(f, &model.findings)
+		if (f->rule == rule)
+			return f;
+	return NULL;
+}
+
+/* Of several programs none is called the culprit, unless it hangs where packets are dropped. */
+static void try_programs(void)
+{
+	const struct ovl_finding *f;
+	struct scene s;
+
+	scene_healthy(&s);
+	program(&s);
+	scene_reading(&s, NODE, "bpf", "eth0 tc ingress", "id", 43, 0);
+	build(&s);
+	f = found(OVL_RULE_BPF_ON_PATH);
+	ok(f && !strstr(f->title, "id 4") && strstr(f->title, "bpf_prog_1234_monitor"),
+	   "one of two programs is named by what takes time: %s", f ? f->title : "-");
+	scene_free(&s);
+	scene_healthy(&s);
+	scene_reading(&s, NODE, "bpf", "vethp1 tc ingress", "id", 42, 0);
+	scene_reading(&s, NODE, "bpf", "eth0 tc ingress", "id", 43, 0);
+	scene_drop(&s, "TC_INGRESS", "__netif_receive_skb_core", NODE, "eth0", 300, false);
+	build(&s);
+	f = found(OVL_RULE_BPF_DROP);
+	ok(f && strstr(f->title, "id 43"), "the one at the device that drops: %s",
+	   f ? f->title : "-");
+	scene_free(&s);
+	scene_healthy(&s);
+	scene_reading(&s, NODE, "bpf", "eth0 tc ingress", "id", 43, 0);
+	scene_reading(&s, NODE, "bpf", "eth0 xdp", "id", 44, 0);
+	scene_drop(&s, "TC_INGRESS", "__netif_receive_skb_core", NODE, "eth0", 300, false);
+	build(&s);
+	f = found(OVL_RULE_BPF_DROP);
+	ok(f && !strstr(f->title, "id 4") && !strstr(f->fix[0], "del"),
+	   "of two at that device none: %s", f ? f->title : "-");
+	scene_free(&s);
+}
+
+/* What is not known is no number. */
+static void try_unknown(void)
+{
+	const struct ovl_finding *f;
+	struct scene s;
+
+	scene_healthy(&s);
+	legacy_forward(&s);
+	build(&s);
+	f = found(OVL_RULE_FORWARD_REFUSED);
+	for (uint32_t i = 0; f && i < f->n_evidence; i++)
+		ok(strcmp(f->evidence[i].key, "dropped_by_rules") != 0,
+		   "no list of rules, no count of what they dropped: %s", f->evidence[i].key);
+	scene_free(&s);
+	scene_healthy(&s);
+	table_moment(&s);
+	build(&s);
+	f = found(OVL_RULE_CONNTRACK_FULL);
+	ok(f && !strstr(f->title, "is full"), "a table with room is not called full: %s",
+	   f ? f->title : "-");
+	scene_free(&s);
+}
+
 int main(void)
 {
 	bool tried[OVL_RULE_COUNT] = {false};
@@ -218,6 +296,8 @@ int main(void)
 	}
 	try_two();
 	try_missing();
+	try_programs();
+	try_unknown();
 	for (int i = 0; i < OVL_RULE_COUNT; i++)
 		ok(tried[i] || i == OVL_RULE_LATENCY_WAIT || i == OVL_RULE_CPU_STAGE,
 		   "%s has a case", ovl_rule_info((enum ovl_rule)i)->key);

@@ -206,11 +206,13 @@ static int slice(struct ovl_session *s, enum ovl_load_which which, uint32_t pair
 	rc = ovl_session_take(s, OVL_PHASE_SETTLE, pair, NULL, NULL, err);
 	if (tally)
 		ovl_tally_begin(tally);
+	/* what that reading took is no part of the slice */
+	start = ovl_clock_ns();
 	if (!rc)
 		rc = ovl_load_read(s->load, which, &before, err);
 	if (!rc && tally)
 		ovl_tally_base(tally, &before);
-	if (rc || ovl_session_wait(s, start + s->plan.omit_ns + s->plan.interval_ns))
+	if (rc || ovl_session_wait(s, start + s->plan.interval_ns))
 		return rc;
 	if (tally && ovl_tally_row(tally, false))
 		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");

@@ -19,7 +19,7 @@ struct walk {
 	struct ovl_sheet *sheet;
 	const struct ovl_facts *facts;
 	size_t root_n;
-	unsigned int left;
+	unsigned int left, skipped;
 };
 
 static bool read_pair(const char *dir, const char *file, const char *key, uint64_t *value)
@@ -105,10 +105,20 @@ static int ns_of(const struct walk *w, const char *dir, char *name, size_t n)
 	return found;
 }
 
+/* A long path is cut at its beginning: what tells a pod's groups apart stands at the end. */
+static void name_group(const char *path, char object[OVL_NAME_MAX])
+{
+	const size_t n = strlen(path), room = OVL_NAME_MAX - 1;
+
+	if (n <= room)
+		ovl_str_copy(object, OVL_NAME_MAX, path);
+	else
+		snprintf(object, OVL_NAME_MAX, "...%s", path + n - room + strlen("..."));
+}
+
 static void put_group(struct walk *w, const char *dir)
 {
-	const char *object = dir + w->root_n;
-	char task[32] = "";
+	char object[OVL_NAME_MAX], task[32] = "";
 	uint64_t v;
 	double cpus;
 	int ns;
@@ -118,6 +128,7 @@ static void put_group(struct walk *w, const char *dir)
 	ns = ns_of(w, dir, task, sizeof(task));
 	if (ns < 0)
 		return;
+	name_group(dir + w->root_n, object);
 	w->sheet->ns = (uint32_t)ns;
 	ovl_sheet_set(w->sheet, "cgroup", object, "quota_millicpus", (int64_t)(cpus * 1000));
 	ovl_sheet_say(w->sheet, "cgroup", object, "task", task);
@@ -136,12 +147,16 @@ static void walk(struct walk *w, const char *dir, int depth)
 	DIR *d = opendir(dir);
 	struct dirent *entry;
 
-	while (d && w->left && (entry = readdir(d))) {
+	while (d && (entry = readdir(d))) {
 		char path[PATH_LEN];
 
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
 		    snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name) >= (int)sizeof(path))
 			continue;
+		if (!w->left) {
+			w->skipped++;
+			continue;
+		}
 		w->left--;
 		put_group(w, path);
 		if (depth < DEPTH_MAX)
@@ -160,5 +175,6 @@ void ovl_cgroups_read(struct ovl_sheet *s, const struct ovl_facts *facts)
 
 	w.root_n = strlen(root) + 1;
 	walk(&w, root, 0);
+	s->left_out += w.skipped;
 	s->ns = ns;
 }

@@ -18,8 +18,9 @@ struct entry {
 
 struct ovl_connects {
 	struct ovl_instruments *in;
-	OVL_VEC(struct entry)
-	known; /* by key, at the last reading; the map keeps its entries too */
+	/* at the last reading; the map keeps its entries too. The first ones are in order of keys. */
+	OVL_VEC(struct entry) known;
+	size_t sorted;
 };
 
 struct ovl_connects *ovl_connects_open(struct ovl_instruments *in)
@@ -39,18 +40,39 @@ void ovl_connects_close(struct ovl_connects *c)
 	free(c);
 }
 
+/* The key is the first member of an entry. */
+static int by_key(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct ovl_connect_key));
+}
+
 /* The last value of this key; a key not seen before began at 0. */
 static struct entry *known(struct ovl_connects *c, const struct ovl_connect_key *key)
 {
-	struct entry *e;
+	struct entry *e =
+		c->sorted ? bsearch(key, c->known.v, c->sorted, sizeof(*e), by_key) : NULL;
 
-	ovl_vec_each(have, &c->known)
-		if (!memcmp(&have->key, key, sizeof(*key)))
-			return have;
+	for (size_t i = c->sorted; !e && i < c->known.n; i++)
+		if (!by_key(key, &c->known.v[i]))
+			e = &c->known.v[i];
+	if (e)
+		return e;
 	e = ovl_vec_push(&c->known);
 	if (e)
 		e->key = *key;
 	return e;
+}
+
+/* An IPv4 address is written as one, whatever socket asked for it. */
+static void write_address(const struct ovl_connect_key *key, char *to, size_t n)
+{
+	const uint8_t *addr = (const uint8_t *)key->addr;
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	const bool v4 = key->family == AF_INET6 && !memcmp(addr, mapped, sizeof(mapped));
+
+	if (!inet_ntop(v4 ? AF_INET : key->family, v4 ? addr + sizeof(mapped) : addr, to,
+		       (socklen_t)n))
+		to[0] = '\0';
 }
 
 static int add(const struct ovl_facts *facts, const struct ovl_connect_key *key,
@@ -65,8 +87,7 @@ static int add(const struct ovl_facts *facts, const struct ovl_connect_key *key,
 	for (size_t i = 0; i < facts->ns.n; i++)
 		if (facts->ns.v[i].inode == key->netns)
 			to->ns = (uint32_t)i;
-	if (!inet_ntop(key->family, key->addr, to->dst, sizeof(to->dst)))
-		to->dst[0] = '\0';
+	write_address(key, to->dst, sizeof(to->dst));
 	to->port = key->port;
 	to->tried = b->tried - a->tried;
 	to->answered = b->answered - a->answered;
@@ -113,6 +134,9 @@ int ovl_connects_read(struct ovl_connects *c, const struct ovl_facts *facts,
 		for (uint32_t i = 0; i < n && !rc; i++)
 			rc = take(c, facts, &keys[i], &values[i], sample);
 	}
+	if (c->known.n)
+		qsort(c->known.v, c->known.n, sizeof(*c->known.v), by_key);
+	c->sorted = c->known.n;
 	if (sample && !rc)
 		sample->attempts_valid = true;
 	return rc;

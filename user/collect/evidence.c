@@ -145,6 +145,9 @@ int ovl_evidence_read(struct ovl_evidence_reader *e, const struct ovl_facts *fac
 	if (!is_due(&e->all, start_ts_ns))
 		return 0;
 	ovl_sheet_open(&e->sheet);
+	/* first, so that it has room: what had none until the last reading */
+	e->sheet.ns = OVL_NS_MACHINE;
+	ovl_sheet_count(&e->sheet, "evidence", "all", "left_out", e->sheet.left_out);
 	ovl_vec_each(s, &e->sources) {
 		struct inside in = {&e->sheet, facts, s->ns};
 

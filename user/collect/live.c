@@ -160,6 +160,10 @@ struct ovl_collect *ovl_collect_open(const struct ovl_collect_spec *spec, struct
 		goto failed;
 	c->counters = ovl_counters_open(facts, ns_fd, err);
 	c->evidence = ovl_evidence_open(facts, ns_fd);
+	if (c->counters && !c->evidence)
+		ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM,
+			    "no memory to read connections and settings, or no way back from a "
+			    "network namespace");
 	if (!c->counters || !c->evidence)
 		goto failed;
 	return c;
@@ -258,6 +262,10 @@ static int read_evidence(struct ovl_collect *c, const struct ovl_facts *facts, s
 
 	if (!rc && c->bpf)
 		rc = ovl_connects_read(c->connects, facts, s);
+	if (rc == -ENOTRECOVERABLE)
+		return ovl_err_set(err, OVL_EXIT_RIGHTS, rc,
+				   "the way back from a network namespace was refused, so nothing "
+				   "more can be read: run with CAP_SYS_ADMIN to the end");
 	return rc ? ovl_err_set(err, OVL_EXIT_FAILED, rc,
 				"cannot read connections and settings: %s", strerror(-rc))
 		  : 0;

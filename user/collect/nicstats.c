@@ -87,8 +87,13 @@ void ovl_nicstats_read(struct ovl_sheet *s, const struct ovl_facts *facts, uint3
 
 	if (sock < 0)
 		return;
-	ovl_vec_each(link, &facts->links)
-		if (link->ns == ns && n++ < DEVICES_MAX)
+	ovl_vec_each(link, &facts->links) {
+		if (link->ns != ns)
+			continue;
+		if (n++ < DEVICES_MAX)
 			put_device(sock, s, link->name);
+		else
+			s->left_out++;
+	}
 	close(sock);
 }

@@ -96,9 +96,6 @@ static void put_conntrack_stat(struct ovl_sheet *s)
 		/* "entries" is no counter and the same in every line */
 		if (strcmp(word, "entries") != 0)
 			ovl_sheet_count(s, "conntrack", "table", word, sums[i]);
-	put_number(s, "conntrack", "/proc/sys/net/netfilter/nf_conntrack_count", "table",
-		   "entries");
-	put_number(s, "conntrack", "/proc/sys/net/netfilter/nf_conntrack_max", "table", "limit");
 }
 
 /*
@@ -113,21 +110,22 @@ static void put_udp(struct ovl_sheet *s, const char *path)
 
 	if (!f)
 		return;
-	while (fgets(line, sizeof(line), f) && n < UDP_SOCKETS_MAX) {
-		unsigned int port, tx, rx;
+	while (fgets(line, sizeof(line), f)) {
+		unsigned int port;
 		const char *last = strrchr(line, ' ');
 		char object[32];
 
 		for (char *end = line + strlen(line); end > line && strchr(" \n", end[-1]);)
 			*--end = '\0';
 		last = strrchr(line, ' ');
-		if (!last ||
-		    sscanf(line, " %*[^:]: %*[0-9A-Fa-f]:%x %*s %*s %x:%x", &port, &tx, &rx) != 3)
+		if (!last || sscanf(line, " %*[^:]: %*[0-9A-Fa-f]:%x %*s %*s %*x:%*x", &port) != 1)
 			continue;
-		n++;
+		if (n++ >= UDP_SOCKETS_MAX) {
+			s->left_out++;
+			continue;
+		}
 		snprintf(object, sizeof(object), "port %u", port);
 		ovl_sheet_count(s, "udp", object, "drops", strtoull(last, NULL, 10));
-		ovl_sheet_set(s, "udp", object, "queued_bytes", rx);
 	}
 	fclose(f);
 }
@@ -136,5 +134,9 @@ void ovl_procstate_read(struct ovl_sheet *s, const struct ovl_facts *facts, uint
 {
 	put_sysctls(s, facts, ns);
 	put_conntrack_stat(s);
+	/* kernels without that file have these all the same */
+	put_number(s, "conntrack", "/proc/sys/net/netfilter/nf_conntrack_count", "table",
+		   "entries");
+	put_number(s, "conntrack", "/proc/sys/net/netfilter/nf_conntrack_max", "table", "limit");
 	put_udp(s, "/proc/thread-self/net/udp");
 }

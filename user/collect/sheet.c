@@ -17,9 +17,20 @@ void ovl_sheet_open(struct ovl_sheet *s)
 		item->seen = false;
 }
 
-static bool is_item(const struct ovl_sheet_item *item, const struct ovl_reading *key)
+static uint32_t hash_of(const struct ovl_reading *key)
 {
-	return item->r.ns == key->ns && !strcmp(item->r.name, key->name) &&
+	const char *const parts[] = {key->object, key->name, key->kind};
+	uint32_t hash = 2166136261u ^ key->ns; /* FNV-1a */
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		for (const char *c = parts[i]; *c; c++)
+			hash = (hash ^ (uint8_t)*c) * 16777619u;
+	return hash;
+}
+
+static bool is_item(const struct ovl_sheet_item *item, const struct ovl_reading *key, uint32_t hash)
+{
+	return item->hash == hash && item->r.ns == key->ns && !strcmp(item->r.name, key->name) &&
 	       !strcmp(item->r.object, key->object) && !strcmp(item->r.kind, key->kind);
 }
 
@@ -28,14 +39,16 @@ static struct ovl_sheet_item *find(struct ovl_sheet *s, const char *kind, const 
 {
 	struct ovl_sheet_item *item = NULL;
 	struct ovl_reading key = {.ns = s->ns};
+	uint32_t hash;
 
 	ovl_str_copy(key.kind, sizeof(key.kind), kind);
 	ovl_str_copy(key.object, sizeof(key.object), object);
 	ovl_str_copy(key.name, sizeof(key.name), name);
-	if (s->cursor < s->items.n && is_item(&s->items.v[s->cursor], &key))
+	hash = hash_of(&key);
+	if (s->cursor < s->items.n && is_item(&s->items.v[s->cursor], &key, hash))
 		item = &s->items.v[s->cursor];
 	for (size_t i = 0; !item && i < s->items.n; i++)
-		if (is_item(&s->items.v[i], &key))
+		if (is_item(&s->items.v[i], &key, hash))
 			item = &s->items.v[i];
 	if (!item && s->items.n >= OVL_SHEET_MAX) {
 		s->left_out++;
@@ -44,8 +57,10 @@ static struct ovl_sheet_item *find(struct ovl_sheet *s, const char *kind, const 
 	if (!item) {
 		item = ovl_vec_push(&s->items);
 		s->failed |= !item;
-		if (item)
+		if (item) {
 			item->r = key;
+			item->hash = hash;
+		}
 	}
 	if (item) {
 		s->cursor = (size_t)(item - s->items.v) + 1;

@@ -15,15 +15,16 @@
 
 struct ovl_sheet_item {
 	struct ovl_reading r;
+	uint32_t hash; /* of kind, object and name */
 	int64_t before;
 	bool counter, seen, known, changed;
 };
 
 struct ovl_sheet {
 	OVL_VEC(struct ovl_sheet_item) items;
-	size_t cursor; /* where the next one is expected: the order hardly ever changes */
-	uint32_t ns;   /* what is put next is of this namespace */
-	uint64_t left_out;
+	size_t cursor;	   /* where the next one is expected: the order hardly ever changes */
+	uint32_t ns;	   /* what is put next is of this namespace */
+	uint64_t left_out; /* entries that found no room, and objects that were not looked at */
 	uint32_t readings; /* that were completed */
 	bool failed;	   /* out of memory */
 };

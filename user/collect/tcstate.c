@@ -20,7 +20,7 @@
 struct device {
 	int ifindex;
 	char name[OVL_IF_MAX], kind[OVL_IF_MAX];
-	uint32_t queue_pkts, rx_queues, xdp_id;
+	uint32_t queue_pkts, xdp_id;
 	bool has_queue, ttl_set, ports_set;
 	uint8_t ttl;
 	uint16_t port_low, port_high;
@@ -98,7 +98,6 @@ static int device_attr(const struct nlattr *attr, void *arg)
 		d->queue_pkts = mnl_attr_get_u32(attr);
 		d->has_queue = true;
 		break;
-	case IFLA_NUM_RX_QUEUES: d->rx_queues = mnl_attr_get_u32(attr); break;
 	case IFLA_LINKINFO: mnl_attr_parse_nested(attr, info_attr, d); break;
 	case IFLA_XDP: mnl_attr_parse_nested(attr, xdp_attr, d); break;
 	case IFLA_ADDRESS:
@@ -136,7 +135,6 @@ static void put_devices(struct reading *r)
 			ovl_sheet_set(r->sheet, "device", d->name, "queue_pkts", d->queue_pkts);
 		if (*d->mac)
 			ovl_sheet_say(r->sheet, "device", d->name, "mac", d->mac);
-		ovl_sheet_set(r->sheet, "device", d->name, "rx_queues", d->rx_queues);
 		if (d->xdp_id) {
 			char object[OVL_NAME_MAX];
 
@@ -155,7 +153,7 @@ static void put_devices(struct reading *r)
 
 struct qdisc {
 	char kind[16];
-	uint64_t drops, overlimits, backlog_bytes, rate, limit;
+	uint64_t drops, overlimits, backlog_bytes, rate;
 	bool stats;
 };
 
@@ -185,7 +183,6 @@ static int tbf_attr(const struct nlattr *attr, void *arg)
 		struct tc_tbf_qopt opt;
 
 		memcpy(&opt, mnl_attr_get_payload(attr), sizeof(opt));
-		q->limit = opt.limit;
 		if (!q->rate)
 			q->rate = opt.rate.rate;
 	} else if (mnl_attr_get_type(attr) == TCA_TBF_RATE64) {
@@ -236,10 +233,8 @@ static void put_qdisc(struct reading *r, const struct tcmsg *msg, const struct q
 
 	snprintf(object, sizeof(object), "%s %s %x:%x", name_of(r, msg->tcm_ifindex), what,
 		 TC_H_MAJ(msg->tcm_handle) >> 16, TC_H_MIN(msg->tcm_handle));
-	if (q->rate) {
+	if (q->rate)
 		ovl_sheet_set(r->sheet, "qdisc", object, "rate_bps", (int64_t)q->rate * 8);
-		ovl_sheet_set(r->sheet, "qdisc", object, "limit_bytes", (int64_t)q->limit);
-	}
 	if (!q->stats)
 		return;
 	ovl_sheet_count(r->sheet, "qdisc", object, "drops", q->drops);
@@ -257,7 +252,9 @@ static int qdisc_msg(const struct nlmsghdr *nlh, void *arg)
 	if (!strcmp(q.kind, "noqueue"))
 		return MNL_CB_OK;
 	if (!strcmp(q.kind, "clsact") || !strcmp(q.kind, "ingress") || !strcmp(q.kind, "htb")) {
-		if (r->n_filtered < FILTERED_MAX)
+		if (r->n_filtered >= FILTERED_MAX)
+			r->sheet->left_out++;
+		else
 			r->filtered[r->n_filtered++] = msg->tcm_ifindex;
 	}
 	put_qdisc(r, msg, &q, q.kind);

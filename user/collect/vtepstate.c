@@ -10,7 +10,8 @@
 
 #include "collect/rtnl.h"
 
-#define ENTRIES_MAX 4096 /* routes, neighbours and forwarding entries looked at */
+#define ENTRIES_MAX 16384 /* routes, neighbours and forwarding entries looked at, of each */
+#define HOPS_MAX    1024  /* next hops behind tunnels that are told of */
 
 struct entry {
 	int ifindex;
@@ -18,14 +19,14 @@ struct entry {
 	bool whole;		 /* a route to everything */
 	struct ovl_raw_addr dst; /* a route's next hop, a neighbour's address, a VTEP */
 	uint8_t mac[6];
-	bool has_mac, failed;
+	bool has_mac;
 };
 typedef OVL_VEC(struct entry) entries;
 
 struct tables {
 	entries routes, neighbours, fdb;
 	entries *into; /* of the dump that runs */
-	uint8_t family;
+	uint64_t left_out;
 };
 
 static int neigh_attr(const struct nlattr *attr, void *arg)
@@ -48,10 +49,11 @@ static int neigh_msg(const struct nlmsghdr *nlh, void *arg)
 	struct tables *t = arg;
 	struct entry *e = t->into->n < ENTRIES_MAX ? ovl_vec_push(t->into) : NULL;
 
-	if (!e)
+	if (!e) {
+		t->left_out++;
 		return MNL_CB_OK;
+	}
 	e->ifindex = msg->ndm_ifindex;
-	e->failed = msg->ndm_state & (NUD_FAILED | NUD_INCOMPLETE);
 	mnl_attr_parse(nlh, sizeof(*msg), neigh_attr, e);
 	return MNL_CB_OK;
 }
@@ -80,6 +82,8 @@ static int route_msg(const struct nlmsghdr *nlh, void *arg)
 	to = t->into->n < ENTRIES_MAX ? ovl_vec_push(t->into) : NULL;
 	if (to)
 		*to = e;
+	else
+		t->left_out++;
 	return MNL_CB_OK;
 }
 
@@ -139,19 +143,17 @@ static void put_hop(struct ovl_sheet *s, const struct tables *t, const struct ov
 	const struct entry *neigh = find(&t->neighbours, link->ifindex, &route->dst, NULL);
 	const struct entry *fdb =
 		neigh && neigh->has_mac ? find(&t->fdb, link->ifindex, NULL, neigh->mac) : NULL;
-	char object[OVL_NAME_MAX], hop[46], vtep[46] = "", mac[24] = "";
+	char object[OVL_NAME_MAX], hop[46];
 
 	ovl_links_addr(&route->dst, hop);
 	snprintf(object, sizeof(object), "%.40s %s", hop, link->name);
-	ovl_sheet_set(s, "vtep", object, "neighbour", neigh && neigh->has_mac);
-	ovl_sheet_set(s, "vtep", object, "forwarding", fdb || floods(t, link));
-	if (neigh && neigh->has_mac)
-		snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", neigh->mac[0],
-			 neigh->mac[1], neigh->mac[2], neigh->mac[3], neigh->mac[4], neigh->mac[5]);
-	ovl_sheet_say(s, "vtep", object, "mac", mac);
-	if (fdb)
-		ovl_links_addr(&fdb->dst, vtep);
-	ovl_sheet_say(s, "vtep", object, "address", vtep);
+	/* of tables that were cut, what is missing may be in the rest */
+	if (neigh || !t->left_out)
+		ovl_sheet_set(s, "vtep", object, "neighbour", neigh && neigh->has_mac);
+	if (fdb || floods(t, link))
+		ovl_sheet_set(s, "vtep", object, "forwarding", 1);
+	else if (!t->left_out)
+		ovl_sheet_set(s, "vtep", object, "forwarding", 0);
 }
 
 /* The device of the node's own network: that of the first default route. */
@@ -167,41 +169,66 @@ static void put_default(struct ovl_sheet *s, const struct tables *t, const ovl_r
 	}
 }
 
-static void put_failed(struct ovl_sheet *s, const struct tables *t, const ovl_raw_links *links)
+static bool is_vxlan(const struct ovl_raw_link *link)
 {
-	ovl_vec_each(e, &t->neighbours) {
-		const struct ovl_raw_link *link = ovl_links_by_index(links, e->ifindex);
-		char object[OVL_NAME_MAX], addr[46];
+	return !strcmp(link->kind, "vxlan");
+}
 
-		if (!link || e->dst.family != AF_INET)
+static bool is_tunnel(const struct ovl_raw_link *link)
+{
+	static const char *const kinds[] = {"vxlan", "geneve", "wireguard",
+					    "gre",   "gretap", "ipip"};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(link->kind, kinds[i]))
+			return true;
+	return false;
+}
+
+/* The tables may be long: each is only read where something asks for it. */
+static int read_tables(struct ovl_links *l, const ovl_raw_links *links, struct tables *t)
+{
+	bool vxlan = false, tunnel = false;
+	int rc = 0;
+
+	ovl_vec_each(link, links) {
+		vxlan |= is_vxlan(link);
+		tunnel |= is_tunnel(link);
+	}
+	if (vxlan)
+		rc = dump_neigh(l, t, AF_BRIDGE, &t->fdb);
+	if (vxlan && !rc)
+		rc = dump_neigh(l, t, AF_INET, &t->neighbours);
+	return rc || !tunnel ? rc : dump_routes(l, t, AF_INET);
+}
+
+static void put_hops(struct ovl_sheet *s, const struct tables *t, const struct ovl_raw_link *link)
+{
+	int n = 0;
+
+	ovl_vec_each(route, &t->routes) {
+		if (route->ifindex != link->ifindex || !route->dst.family)
 			continue;
-		ovl_links_addr(&e->dst, addr);
-		snprintf(object, sizeof(object), "%.40s %s", addr, link->name);
-		if (e->failed)
-			ovl_sheet_set(s, "neigh", object, "unresolved", 1);
+		if (n++ < HOPS_MAX)
+			put_hop(s, t, link, route);
+		else
+			s->left_out++;
 	}
 }
 
 int ovl_vtepstate_read(struct ovl_links *l, struct ovl_sheet *s)
 {
-	struct tables t = {.family = 0};
+	struct tables t = {.left_out = 0};
 	ovl_raw_links links = {0};
 	int rc = ovl_links_read(l, &links);
 
-	rc = rc ? rc : dump_neigh(l, &t, AF_BRIDGE, &t.fdb);
-	rc = rc ? rc : dump_neigh(l, &t, AF_INET, &t.neighbours);
-	rc = rc ? rc : dump_routes(l, &t, AF_INET);
-	ovl_vec_each(link, &links) {
-		if (rc || strcmp(link->kind, "vxlan") != 0)
-			continue;
-		ovl_vec_each(route, &t.routes)
-			if (route->ifindex == link->ifindex && route->dst.family)
-				put_hop(s, &t, link, route);
-	}
-	if (!rc) {
+	rc = rc ? rc : read_tables(l, &links, &t);
+	ovl_vec_each(link, &links)
+		if (!rc && is_vxlan(link))
+			put_hops(s, &t, link);
+	if (!rc)
 		put_default(s, &t, &links);
-		put_failed(s, &t, &links);
-	}
+	s->left_out += t.left_out;
 	ovl_vec_fini(&links);
 	ovl_vec_fini(&t.routes);
 	ovl_vec_fini(&t.neighbours);

@@ -12,6 +12,7 @@
 #define SPARE_RATIO 0.85 /* another CPU less busy than this could help */
 #define SOFTIRQ	    0.60
 #define HEAVY_RATIO 0.10 /* of all bytes: a connection that counts */
+#define PATH_LEAST  0.05 /* of one CPU: below, shares of the packet path are shares of nothing */
 
 /* The longest chain of the path's namespaces. */
 static const struct ovl_reading *longest(const struct ovl_diag *d)
@@ -101,50 +102,90 @@ static void rule_rules(struct ovl_diag *d, double share)
 	ovl_diag_cost(f, share * 0.7, fmin(0.9, share * 1.1));
 }
 
-/* CPU time in BPF programs that are not ours, by their symbols, against the packet path's. */
-static double program_share(const struct ovl_diag *d)
+/*
+ * CPU time of the packet path in BPF programs that are not ours, by their symbols, against the whole
+ * path's; *most: the program that takes most, "" if its symbol is not known.
+ */
+static double program_share(const struct ovl_diag *d, const char **most)
 {
+	uint64_t most_ns = 0;
 	double ns = 0;
 
-	ovl_vec_each(t, &d->m->cpu.stages)
+	*most = "";
+	ovl_vec_each(t, &d->m->cpu.stages) {
 		for (uint32_t i = 0; i < t->n_symbols && i < OVL_TOP_SYMBOLS; i++) {
 			const char *name = t->symbols[i].name;
+			const bool program =
+				ovl_str_starts(name, "bpf_prog_") && !strstr(name, "_ovl_");
 
-			if ((ovl_str_starts(name, "bpf_prog_") && !strstr(name, "_ovl_")) ||
-			    ovl_str_starts(name, "bpf_loop") ||
-			    !strcmp(name, "skb_ensure_writable") ||
-			    !strcmp(name, "bpf_skb_pull_data"))
-				ns += (double)t->symbols[i].ns;
+			if (!ovl_acc_path_stage(t->stage) ||
+			    (!program && !ovl_str_starts(name, "bpf_loop") &&
+			     strcmp(name, "skb_ensure_writable") != 0 &&
+			     strcmp(name, "bpf_skb_pull_data") != 0))
+				continue;
+			ns += (double)t->symbols[i].ns;
+			if (program && t->symbols[i].ns > most_ns) {
+				most_ns = t->symbols[i].ns;
+				*most = name;
+			}
 		}
+	}
 	return d->path_ns > 0 ? fmin(1, ns / d->path_ns) : 0;
+}
+
+/* "a BPF program at eth0 xdp (id 7, name)", or how many there are and which symbol takes most. */
+static void name_programs(const struct ovl_diag *d, const struct ovl_reading *prog, uint32_t n,
+			  const char *symbol, char *to, size_t room)
+{
+	const struct ovl_reading *name =
+		prog ? ovl_diag_reading(d, prog->ns, "bpf", prog->object, "name") : NULL;
+	struct ovl_buf b = {0};
+
+	if (prog)
+		ovl_buf_printf(&b, "a BPF program at %s (id %lld%s%s) works", prog->object,
+			       (long long)prog->value, name ? ", " : "", name ? name->text : "");
+	else
+		ovl_buf_printf(&b, "%u BPF programs%s%s work", n, *symbol ? ", above all " : "",
+			       symbol);
+	ovl_str_copy(to, room, ovl_buf_str(&b));
+	ovl_buf_fini(&b);
 }
 
 static void rule_programs(struct ovl_diag *d)
 {
-	const struct ovl_reading *prog = ovl_diag_reading(d, OVL_ANY_NS, "bpf", NULL, "id");
-	const struct ovl_reading *name;
-	double share = program_share(d);
+	const struct ovl_reading *prog;
+	const char *symbol;
+	double share = program_share(d, &symbol);
 	struct ovl_finding *f;
-	char device[OVL_IF_MAX] = "";
-	size_t n;
+	char device[OVL_IF_MAX] = "", who[192];
+	uint32_t n;
 
-	if (!prog || share < SHARE_LEAST / 2)
+	/* with several on the path the costly one is not known by its id */
+	prog = ovl_diag_program(d, OVL_ANY_NS, "", &n);
+	if (!n || share < SHARE_LEAST / 2)
 		return;
-	n = strcspn(prog->object, " ");
-	for (size_t i = 0; i < n && i + 1 < sizeof(device); i++)
+	for (size_t i = 0;
+	     prog && prog->object[i] && prog->object[i] != ' ' && i + 1 < sizeof(device); i++)
 		device[i] = prog->object[i];
-	name = ovl_diag_reading(d, prog->ns, "bpf", prog->object, "name");
-	f = ovl_diag_find(d, OVL_RULE_BPF_ON_PATH, 0.85, prog->ns, device);
-	ovl_diag_title(
-		f,
-		"a BPF program at %s (id %lld%s%s) works on every packet: programs take %.0f %% "
-		"of the packet path's CPU time",
-		prog->object, (long long)prog->value, name ? ", " : "", name ? name->text : "",
-		share * 100);
+	f = ovl_diag_find(d, OVL_RULE_BPF_ON_PATH, prog ? 0.85 : 0.7,
+			  prog	     ? prog->ns
+			  : d->iface ? d->iface->ns
+				     : 0,
+			  device);
+	name_programs(d, prog, n, symbol, who, sizeof(who));
+	ovl_diag_title(f, "%s on every packet: programs take %.0f %% of the packet path's CPU time",
+		       who, share * 100);
 	ovl_diag_evidence(f, "program_share", share, "ratio", "sampler");
-	ovl_diag_evidence(f, "program_id", (double)prog->value, "", "rtnetlink");
-	ovl_diag_fix(f, "bpftool prog show id %lld: disable it, let it sample, or use tracepoints",
-		     (long long)prog->value);
+	ovl_diag_evidence(f, "programs", n, "", "rtnetlink");
+	ovl_diag_evidence(f, "program_id", prog ? (double)prog->value : NAN, "", "rtnetlink");
+	if (prog)
+		ovl_diag_fix(f,
+			     "bpftool prog show id %lld: disable it, let it sample, or use "
+			     "tracepoints",
+			     (long long)prog->value);
+	else
+		ovl_diag_fix(f, "bpftool net show; bpftool prog show: disable the costly one, let "
+				"it sample, or use tracepoints");
 	ovl_diag_risk(f, "what it measures or enforces is lost");
 	ovl_diag_verify(f, "the program's share falls");
 	ovl_diag_cost(f, share * 0.7, fmin(0.9, share * 1.3));
@@ -168,8 +209,10 @@ static uint32_t heavy_flows(const struct ovl_diag *d)
 	ovl_vec_each(s, &d->m->flows)
 		all += s->f.acked_bytes + s->f.received_bytes;
 	ovl_vec_each(s, &d->m->flows)
-		n += all && !is_second_end(d, s) &&
-		     (double)(s->f.acked_bytes + s->f.received_bytes) >= HEAVY_RATIO * (double)all;
+		n += all &&
+		     (double)(s->f.acked_bytes + s->f.received_bytes) >=
+			     HEAVY_RATIO * (double)all &&
+		     !is_second_end(d, s);
 	return n;
 }
 
@@ -214,10 +257,17 @@ static void rule_one_core(struct ovl_diag *d)
 	ovl_diag_explains(d, f, OVL_SYMPTOM_CPU);
 }
 
+static bool is_idle(const struct ovl_diag *d)
+{
+	return d->path_ns < PATH_LEAST * 1e9 * d->seconds;
+}
+
 void ovl_rule_cpu(struct ovl_diag *d)
 {
 	double share = ovl_diag_stage(d, OVL_STAGE_NETFILTER);
 
+	if (is_idle(d))
+		return;
 	if (share >= SHARE_LEAST) {
 		rule_bridge(d, share);
 		rule_rules(d, share);
@@ -234,7 +284,8 @@ void ovl_rule_stage(struct ovl_diag *d)
 	ovl_vec_each(t, &d->m->cpu.stages)
 		if (ovl_acc_path_stage(t->stage) && (!top || t->ns > top->ns))
 			top = t;
-	if (!top || !(d->busy_ratio >= FULL_RATIO) || top->share_ratio < SHARE_LEAST / 2)
+	if (!top || is_idle(d) || !(d->busy_ratio >= FULL_RATIO) ||
+	    top->share_ratio < SHARE_LEAST / 2)
 		return;
 	f = ovl_diag_find(d, OVL_RULE_CPU_STAGE, 0.6, OVL_NS_MACHINE, "");
 	ovl_diag_title(f,

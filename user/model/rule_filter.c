@@ -204,13 +204,23 @@ static double elsewhere(const struct ovl_diag *d)
 	return sum;
 }
 
+/* The setting that keeps the node from forwarding; NULL: none is known. */
+static const char *forwarding_off(const struct ovl_diag *d, uint32_t ns)
+{
+	if (ovl_diag_setting(d, ns, "sysctl", "ipv4", "ip_forward") == 0)
+		return "ip_forward";
+	if (d->iface && ovl_diag_setting(d, ns, "sysctl", d->iface->name, "forwarding") == 0)
+		return "forwarding of the device";
+	return NULL;
+}
+
 static void rule_forward(struct ovl_diag *d)
 {
 	const struct ovl_reading *at;
 	const uint32_t ns = d->iface ? d->iface->ns : 0;
 	double by_rules = filtered(d, "forward", false, false, &at);
 	double addr_errors = ovl_diag_counter(d, ns, "Ip", "InAddrErrors");
-	bool off = ovl_diag_setting(d, ns, "sysctl", "ipv4", "ip_forward") == 0;
+	const char *off = forwarding_off(d, ns);
 	double dropped = 0, lost;
 	struct ovl_finding *f;
 
@@ -231,7 +241,7 @@ static void rule_forward(struct ovl_diag *d)
 	f = ovl_diag_find(d, OVL_RULE_FORWARD_REFUSED, at || off ? 0.95 : 0.7, at ? at->ns : ns,
 			  d->iface ? d->iface->name : "");
 	if (off && addr_errors >= FEW)
-		ovl_diag_title(f, "ip_forward is 0: %.0f packets for other addresses were refused",
+		ovl_diag_title(f, "%s is 0: %.0f packets for other addresses were refused", off,
 			       addr_errors);
 	else
 		ovl_diag_title(f, "the packet filter refuses to forward: %.0f packets%s%s%s",
@@ -244,7 +254,7 @@ static void rule_forward(struct ovl_diag *d)
 	ovl_diag_evidence(f, "received_by_device", (double)ovl_diag_got(d, d->iface_at), "pkts",
 			  "rtnetlink");
 	if (off)
-		ovl_diag_fix(f, "sysctl -w net.ipv4.ip_forward=1");
+		ovl_diag_fix(f, "sysctl -w net.ipv4.ip_forward=1 (it sets every device's own)");
 	else if (at)
 		fix_rule(d, f, at);
 	ovl_diag_fix(f, "accept the pods' networks alone: iptables -I FORWARD -s POD_CIDR -j "

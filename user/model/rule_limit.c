@@ -80,6 +80,19 @@ static void rule_shaper(struct ovl_diag *d)
 	}
 }
 
+/*
+ * Does what is throttled there carry the path's traffic: a pod's tasks, the tunnel's process, or an
+ * end of the largest connection? Agents of the node do not.
+ */
+static bool is_on_path(const struct ovl_diag *d, uint32_t ns)
+{
+	const struct ovl_flow_sum *most = d->m->flows.n ? d->m->flows.v : NULL;
+
+	if (!d->iface || ns != d->iface->ns || !strcmp(d->iface->kind, "tun"))
+		return true;
+	return most && most->f.ns == ns && most->f.acked_bytes + most->f.received_bytes > 0;
+}
+
 static void rule_quota(struct ovl_diag *d)
 {
 	ovl_vec_each(r, &d->m->readings) {
@@ -107,14 +120,16 @@ static void rule_quota(struct ovl_diag *d)
 		ovl_diag_evidence(f, "quota", quota, "CPUs", "cpu.max");
 		ovl_diag_evidence(f, "throttled", lost ? (double)lost->delta : NAN, "ns",
 				  "cpu.stat");
-		ovl_diag_fix(
-			f,
-			"raise or remove the CPU limit of the pod (resources.limits.cpu), or of "
-			"/sys/fs/cgroup/%s: cpu.max",
-			r->object);
+		ovl_diag_fix(f,
+			     "raise or remove the CPU limit of the pod (resources.limits.cpu), or "
+			     "cpu.max of its group below /sys/fs/cgroup");
 		ovl_diag_risk(f, "it may take CPU time from its neighbours");
 		ovl_diag_verify(f, "nr_throttled of cpu.stat stands still");
-		ovl_diag_cost(f, share >= THROTTLED ? 0.3 : 0, share >= THROTTLED ? 0.9 : 0.04);
+		if (is_on_path(d, r->ns))
+			ovl_diag_cost(f, share >= THROTTLED ? 0.3 : 0,
+				      share >= THROTTLED ? 0.9 : 0.04);
+		else
+			f->level = OVL_LEVEL_INFO;
 		ovl_diag_explains(d, f, OVL_SYMPTOM_CPU | OVL_SYMPTOM_RATE | OVL_SYMPTOM_WINDOW);
 	}
 }
@@ -130,10 +145,12 @@ static void rule_proxy(struct ovl_diag *d)
 	const double least = RELAY_BPS / 8 * d->seconds;
 
 	ovl_vec_each(a, &d->m->flows) {
+		if ((double)a->f.received_bytes < least)
+			continue;
 		ovl_vec_each(b, &d->m->flows) {
 			struct ovl_finding *f;
 
-			if (a == b || a->f.ns != b->f.ns || (double)a->f.received_bytes < least ||
+			if (a == b || a->f.ns != b->f.ns ||
 			    !near(a->f.received_bytes, b->f.acked_bytes) ||
 			    !strcmp(a->f.src, b->f.dst) || !strcmp(a->f.dst, b->f.src) ||
 			    a->f.acked_bytes > a->f.received_bytes)
@@ -209,6 +226,12 @@ static void say_buffer(struct ovl_diag *d, const struct ovl_flow_sum *s, double 
 	ovl_diag_evidence(f, "tcp_wmem_max",
 			  ovl_diag_setting(d, s->f.ns, "sysctl", "ipv4", "tcp_wmem_max"), "bytes",
 			  "sysctl");
+	ovl_diag_evidence(f, "tcp_window_scaling",
+			  ovl_diag_setting(d, s->f.ns, "sysctl", "ipv4", "window_scaling"), "",
+			  "sysctl");
+	if (!send && ovl_diag_setting(d, s->f.ns, "sysctl", "ipv4", "window_scaling") == 0)
+		ovl_diag_fix(f, "sysctl -w net.ipv4.tcp_window_scaling=1: without it no window "
+				"is larger than 65535 bytes");
 	ovl_diag_fix(
 		f, "%s: sysctl -w net.ipv4.tcp_%s=\"4096 131072 33554432\" (twice bandwidth x RTT)",
 		send ? "at the sender" : "at the receiver, in the pod's namespace",
