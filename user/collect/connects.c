@@ -18,7 +18,7 @@ struct entry {
 
 struct ovl_connects {
 	struct ovl_instruments *in;
-	/* at the last reading; the map keeps its entries too. The first ones are in order of keys. */
+	/* at the last reading; the map keeps its entries too. First those in order of keys. */
 	OVL_VEC(struct entry) known;
 	size_t sorted;
 };

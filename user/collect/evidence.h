@@ -18,8 +18,8 @@ void ovl_evidence_close(struct ovl_evidence_reader *e);
 /**
  * Read everything: what has changed since the last reading goes to sample->{readings, flows}; NULL:
  * it is only remembered. A call too soon after a costly reading reads nothing and leaves the sample
- * alone; the next one covers its time. 0, -ENOMEM, or -ENOTRECOVERABLE: the thread could not go back
- * to its network namespace, which ends the run.
+ * alone; the next one covers its time. 0, -ENOMEM, or -ENOTRECOVERABLE: the thread could not go
+ * back to its network namespace, which ends the run.
  */
 int ovl_evidence_read(struct ovl_evidence_reader *e, const struct ovl_facts *facts,
 		      struct ovl_sample *sample);

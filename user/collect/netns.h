@@ -37,8 +37,8 @@ void ovl_netns_name(uint64_t inode, char name[OVL_NAME_MAX]);
 /**
  * Run fn(arg) with the calling thread in ns_fd and go back, whatever fn does. Needs CAP_SYS_ADMIN,
  * but not for the namespace the thread is in already. Returns fn's value, -errno if ns_fd cannot be
- * entered, or -ENOTRECOVERABLE if the way back is barred: the thread is in the wrong place then, and
- * must do no more.
+ * entered, or -ENOTRECOVERABLE if the way back is barred: the thread is in the wrong place then,
+ * and must do no more.
  */
 int ovl_netns_run(int ns_fd, int (*fn)(void *arg), void *arg);
 

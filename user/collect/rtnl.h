@@ -15,8 +15,8 @@ struct nlmsghdr *ovl_rtnl_request(struct ovl_links *l, uint16_t type, uint16_t f
 int ovl_rtnl_talk(struct ovl_links *l, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg);
 /**
  * The same of a dump that begins anew, a few times, when the kernel calls it inconsistent: the
- * table changed meanwhile. `again` (may be NULL) forgets what cb took. 0, -EINTR if it never was consistent, or
- * as above.
+ * table changed meanwhile. `again` (may be NULL) forgets what cb took. 0, -EINTR if it never was
+ * consistent, or as above.
  */
 int ovl_rtnl_dump(struct ovl_links *l, struct nlmsghdr *nlh, mnl_cb_t cb, void (*again)(void *arg),
 		  void *arg);

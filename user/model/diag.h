@@ -54,8 +54,9 @@ double ovl_diag_setting(const struct ovl_diag *d, uint32_t ns, const char *kind,
 /** Does a connection stand still, as it last was and for half of the time at least? */
 bool ovl_diag_stands(const struct ovl_flow_sum *s);
 /**
- * Packets dropped on the path for a reason, but for benign ones (of OTHERHOST who asks means them), in functions that begin with `symbol` ("" : any), on a
- * device ("" : any); *at (may be NULL) is the drop that lost most.
+ * Packets dropped on the path for a reason, in functions that begin with `symbol` ("" : any), on a
+ * device ("" : any); *at (may be NULL) is the drop that lost most. Benign ones do not count, but
+ * those of OTHERHOST: who asks for them means them.
  */
 uint64_t ovl_diag_drops(const struct ovl_diag *d, const char *reason, const char *symbol,
 			const char *iface, const struct ovl_drop **at);

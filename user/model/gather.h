@@ -28,7 +28,7 @@ struct ovl_gather {
 	OVL_VEC(struct ovl_attempt) attempts;
 	bool flows_valid, attempts_valid;
 	uint64_t unread_ns; /* since connections were last read */
-	uint64_t overflow; /* records that found their table full */
+	uint64_t overflow;  /* records that found their table full */
 };
 
 void ovl_gather_fini(struct ovl_gather *g);

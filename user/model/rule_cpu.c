@@ -103,8 +103,8 @@ static void rule_rules(struct ovl_diag *d, double share)
 }
 
 /*
- * CPU time of the packet path in BPF programs that are not ours, by their symbols, against the whole
- * path's; *most: the program that takes most, "" if its symbol is not known.
+ * CPU time of the packet path in BPF programs that are not ours, by their symbols, against the
+ * whole path's; *most: the program that takes most, "" if its symbol is not known.
  */
 static double program_share(const struct ovl_diag *d, const char **most)
 {

@@ -178,8 +178,8 @@ static void rule_blocked(struct ovl_diag *d)
 	if (lost < FEW || decapsulated > MOST_RATIO * lost)
 		return;
 	/*
-	 * A host's firewall always drops something: it is the tunnel's if a rule says so, if somebody
-	 * waits for an answer through it, or if hardly anything else came.
+	 * A host's firewall always drops something: it is the tunnel's if a rule says so, if
+	 * somebody waits for an answer through it, or if hardly anything else came.
 	 */
 	came = (double)ovl_diag_got(d, d->underlay_at);
 	waits = d->waits && ovl_diag_sent(d, d->iface_at) >= FEW;

@@ -173,8 +173,8 @@ static void rule_port(struct ovl_diag *d)
 		return;
 	}
 	/*
-	 * Strays for closed ports come to every host: they are the tunnel's if somebody waits for an
-	 * answer through it, or if hardly anything else came.
+	 * Strays for closed ports come to every host: they are the tunnel's if somebody waits for
+	 * an answer through it, or if hardly anything else came.
 	 */
 	waits = d->waits && ovl_diag_sent(d, d->iface_at) >= FEW;
 	mostly = no_port >= SOME && no_port >= HALF_RATIO * (double)ovl_diag_got(d, d->underlay_at);
