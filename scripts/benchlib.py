@@ -42,6 +42,9 @@ class Net:
         for name in sorted({self.client, self.server}):
             sh("ip", "netns", "add", name)
             sh("ip", "-n", name, "link", "set", "lo", "up")
+            # iperf3 asks for cubic when it is connected: a socket that began with bbr keeps its pacing then.
+            # reno has none, and every kernel lets a namespace have it.
+            sh("ip", "netns", "exec", name, "sh", "-c", "echo reno > /proc/sys/net/ipv4/tcp_congestion_control")
         if self.kind == "loopback":
             return
         sh("ip", "link", "add", "name", "eth0", "netns", self.client, "type", "veth",
