@@ -51,7 +51,11 @@ ASAN_LIBS := $(FLOORS:%=$(O)/asan/libovl_%.a)
 
 BPF_SRC := $(sort $(wildcard bpf/*.bpf.c))
 BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(O)/bpf/%.bpf.o)
-SKEL    := $(O)/bpf/ovltrace.skel.h
+# programs of one folder are one object and one skeleton of their own: those of bpf/ itself, "ovltrace"
+BPF_SETS := $(patsubst bpf/%/,%,$(sort $(dir $(wildcard bpf/*/*.bpf.c))))
+SKEL    := $(O)/bpf/ovltrace.skel.h $(BPF_SETS:%=$(O)/bpf/%.skel.h)
+bpf_objs = $(patsubst bpf/%.bpf.c,$(O)/bpf/%.bpf.o,$(sort $(wildcard bpf/$(1)/*.bpf.c)))
+BPF_OBJ += $(foreach set,$(BPF_SETS),$(call bpf_objs,$(set)))
 ARCH    := $(shell uname -m | sed 's/x86_64/x86/;s/aarch64/arm64/;s/ppc64le/powerpc/;s/riscv64/riscv/')
 
 # tests/unit/<floor>_<noun>_test.c is linked with its own floor and those that floor may use,
@@ -121,12 +125,14 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c $(O)/flags
 	$(say) BPF $<
 	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 -mcpu=v3 --target=bpf -D__TARGET_ARCH_$(ARCH) -Ivmlinux -Ibpf \
 		-I/usr/include/$(shell uname -m)-linux-gnu -Wall -Wextra -Werror -MMD -MP -c -o $@ $<
-$(O)/bpf/ovltrace.bpf.o: $(BPF_OBJ) $(O)/list/bpf
+$(O)/bpf/ovltrace.bpf.o: $(BPF_SRC:bpf/%.bpf.c=$(O)/bpf/%.bpf.o) $(O)/list/bpf
+$(foreach set,$(BPF_SETS),$(eval $(O)/bpf/$(set).bpf.o: $(call bpf_objs,$(set)) $(O)/list/bpf))
+$(SKEL:.skel.h=.bpf.o):
 	$(say) BPFLINK $@
 	$(Q)$(BPFTOOL) gen object $@ $(filter %.o,$^)
-$(SKEL): $(O)/bpf/ovltrace.bpf.o
+$(SKEL): %.skel.h: %.bpf.o
 	$(say) SKEL $@
-	$(Q)$(BPFTOOL) gen skeleton $< name ovltrace_bpf > $@.tmp && mv $@.tmp $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@.tmp && mv $@.tmp $@
 $(O)/list/bpf: FORCE
 	$(call if_changed,$(BPF_OBJ))
 bpf: $(SKEL)

@@ -101,4 +101,142 @@ enum ovl_lost {
 	OVL_LOST_COUNT,
 };
 
+/*
+ * Packets of the path, counted while a window is open (bpf/packets/). A hop is one device of the
+ * facts, known to the programs by its index there.
+ */
+#define OVL_HOPS_MAX	 256  /* devices that are counted */
+#define OVL_EDGES_MAX	 4096 /* distinct steps from one hop to the next */
+#define OVL_WAIT_BUCKETS 120  /* of one histogram, see hist.h */
+#define OVL_WAITS_MAX	 1024 /* histograms: hop × kind × direction */
+#define OVL_SPAN_SLOTS	 8192 /* packets whose wait is being timed, a power of two */
+#define OVL_DAEMONS_MAX	 64   /* processes behind tun devices, and kinds of system calls of one */
+#define OVL_SYSCALLS_MAX 1024
+#define OVL_SPAN_MAX_NS	 1000000000ull /* a wait longer than this is taken for a reused address */
+
+/** What is known of a device beforehand: bits of struct ovl_hop_value.flags. */
+#define OVL_HOP_TUNNEL 1u /* encapsulates in the kernel */
+#define OVL_HOP_TUN    2u /* hands its packets to a process */
+
+/** Value of a device in the map of hops (key: struct ovl_device_key). */
+struct ovl_hop_value {
+	__u32 index;
+	__u32 flags;
+};
+
+/** Places where a packet is seen at a device, in the order it passes them. */
+enum ovl_hop_point {
+	OVL_POINT_QUEUE = 0, /* net_dev_queue: handed to the device, before its qdisc */
+	OVL_POINT_XMIT,	     /* net_dev_start_xmit: what the driver gets, after segmentation */
+	OVL_POINT_BACKLOG,   /* netif_rx: received, to wait for the softirq */
+	OVL_POINT_GRO,	     /* napi_gro_receive: received, before aggregation */
+	OVL_POINT_RX,	     /* netif_receive_skb: what the stack gets, after aggregation */
+	OVL_POINTS,
+};
+
+/** Which way of a flow a packet goes: a TCP segment without payload goes the way of the ACKs. */
+enum ovl_dir { OVL_DIR_DATA = 0, OVL_DIR_ACK, OVL_DIRS };
+
+/** Packets of one direction at one point of one hop. */
+struct ovl_point_value {
+	__u64 skbs;
+	__u64 bytes;	/* skb->len: at QUEUE and XMIT with the Ethernet header, else without */
+	__u64 segs;	/* wire segments */
+	__u64 gso_skbs; /* of these skbs those that stand for several segments */
+};
+
+/** All that is counted at one hop (per CPU). */
+struct ovl_hop_counts {
+	struct ovl_point_value at[OVL_POINTS][OVL_DIRS];
+	/* skbs that changed on the way through the device, by what changed */
+	__u64 head_moved;   /* a header copy, or its room grown: skb->head is another */
+	__u64 linearised;   /* its fragments were copied into its head */
+	__u64 checksummed;  /* the checksum was left to the device and is computed now */
+	__u64 xmit_refused; /* the driver's answer was not NETDEV_TX_OK */
+};
+
+/** A step from one hop to the next; a node is hop index × 2 + (received ? 1 : 0). */
+struct ovl_edge_key {
+	__u16 from, to;
+};
+
+struct ovl_edge_value {
+	__u64 skbs[OVL_DIRS];
+};
+
+/** What is timed, from where to where. */
+enum ovl_wait_kind {
+	OVL_WAIT_ENCAP = 0, /* start_xmit(tunnel) → net_dev_queue(device below) */
+	OVL_WAIT_DECAP_GRO, /* netif_receive_skb(device below) → napi_gro_receive(tunnel) */
+	OVL_WAIT_SOFTIRQ,   /* netif_rx(dev) → netif_receive_skb(dev) */
+	OVL_WAIT_QDISC,	    /* qdisc_enqueue(dev) → qdisc_dequeue(dev) */
+	OVL_WAIT_SEGMENT,   /* net_dev_queue(dev) → the first start_xmit(dev) of an aggregate */
+	OVL_WAIT_TUN,	    /* start_xmit(tun) → copied to the daemon that reads it */
+	OVL_WAIT_SOCKET,    /* netif_receive_skb(dev) → copied to the process that reads it */
+	OVL_WAIT_RAISE,	    /* softirq_raise(NET_RX) → softirq_entry(NET_RX), no device */
+	OVL_WAIT_WAKE,	    /* sched_waking(daemon) → sched_switch to it */
+	OVL_WAITS,
+};
+
+#define OVL_HOP_NONE 0xffffu /* the waits that belong to no device */
+
+struct ovl_wait_key {
+	__u16 hop; /* index, OVL_HOP_NONE; of WAKE the daemon's index */
+	__u8 kind; /* enum ovl_wait_kind */
+	__u8 dir;  /* enum ovl_dir */
+};
+
+struct ovl_wait_value {
+	__u64 sum_ns, max_ns;
+	__u64 n[OVL_WAIT_BUCKETS];
+};
+
+/** System calls of one daemon by number. */
+struct ovl_syscall_key {
+	__u32 daemon;
+	__u32 nr;
+};
+
+struct ovl_syscall_value {
+	__u64 calls;
+	__u64 failed; /* answered -errno, would-block among them */
+	__u64 result; /* sum of what the others answered: bytes, for those that move data */
+};
+
+/** What the scheduler did with a daemon's threads. */
+struct ovl_daemon_counts {
+	__u64 wakeups;	   /* sched_waking of one of its threads */
+	__u64 switches;	   /* the CPU went from one of its threads to another task */
+	__u64 preemptions; /* of these without its wish */
+};
+
+/** Programs that count packets: runs and own cost are per kind. */
+enum ovl_packet_prog {
+	OVL_PACKET_QUEUE = 0,
+	OVL_PACKET_START_XMIT,
+	OVL_PACKET_XMIT,
+	OVL_PACKET_NETIF_RX,
+	OVL_PACKET_GRO,
+	OVL_PACKET_GRO_FRAGS,
+	OVL_PACKET_RECEIVE,
+	OVL_PACKET_ENQUEUE,
+	OVL_PACKET_DEQUEUE,
+	OVL_PACKET_COPY,
+	OVL_PACKET_RAISE,
+	OVL_PACKET_SOFTIRQ,
+	OVL_PACKET_SYS_ENTER,
+	OVL_PACKET_SYS_EXIT,
+	OVL_PACKET_WAKING,
+	OVL_PACKET_SWITCH,
+	OVL_PACKET_PROGS,
+};
+
+/** Packet measurements that could not be made. */
+enum ovl_packet_lost {
+	OVL_PACKET_LOST_SPAN = 0, /* no slot free for a wait, or a wait too old to be true */
+	OVL_PACKET_LOST_MAP,	  /* no room for a step, a histogram or a system call */
+	OVL_PACKET_LOST_DEPTH,	  /* devices nested deeper than is kept */
+	OVL_PACKET_LOST_KINDS,
+};
+
 #endif

@@ -24,6 +24,28 @@ part doctor-json ./ovltrace doctor --json
 part up ./ovltrace lab up flannel-vxlan
 part run ./ovltrace --load iperf-like --iface flannel.1 --for 3 --json=/tmp/run.json
 part document cat /tmp/run.json
+# three echoes, between an interval that has begun and one that ends after them
+cat > /tmp/deep.sh << 'END'
+./ovltrace --iface flannel.1 --netns ovl-flannel-vxlan-node1 --deep --for 600 --json=/tmp/deep.json \
+	--jsonl=/tmp/deep.jsonl > /dev/null &
+pid=$!
+n=0
+until_more() {
+	until [ "$(grep -c '"type":"sample"' /tmp/deep.jsonl)" -gt "$n" ]; do
+		kill -0 $pid || break
+		sleep 0.2
+	done 2> /dev/null
+	n=$(($(grep -c '"type":"sample"' /tmp/deep.jsonl) + 1))
+}
+until_more
+ip netns exec ovl-flannel-vxlan-pod1 ping -c 3 -q 10.244.2.2 > /dev/null
+until_more
+until_more
+kill -TERM $pid
+wait $pid
+END
+part deep sh /tmp/deep.sh
+part deep-document cat /tmp/deep.json
 part down ./ovltrace lab down
 part labs sh -c 'modprobe tun
 	for topo in host veth flannel-udp flannel-hostgw vxlan-mtu docker-bridge docker-hostnet \
@@ -94,6 +116,13 @@ for kernel in 6.1 6.12; do
 		== sum(t["bps"] for t in w["terms"]) + w["unexplained_bps"])(d["waterfall"])'
 	doc "all probes attached" \
 		'd["self"]["probes"]["attached"] > 0 and d["self"]["probes"]["missing"] == 0'
+	is "$(code deep)" 0 "$kernel: packets are counted"
+	part deep-document > "$T/deep.json"
+	is "$(json "$T/deep.json" "[(h['xmit']['data']['pkts'], h['gro']['data']['pkts']) for h in d['hops']
+		if h['iface'] == 'flannel.1'] == [(3, 3)]" 2>&1 | tail -n 1)" True \
+		"$kernel: three echoes are three packets at the tunnel, and three answers"
+	is "$(json "$T/deep.json" "sum(x['count'] for x in d['latency'] if x['key'] == 'encap') == 3 and
+		d['self']['probes']['missing'] == 0" 2>&1 | tail -n 1)" True "$kernel: encapsulation was timed"
 	doc "the kernel is named" "d['host']['kernel'].startswith('$kernel.')"
 	json "$T/run.json" '"# " + str({"load": d["load"], "probes": d["self"]["probes"],
 		"unclassified": d["cpu"]["unclassified_ratio"],

@@ -17,7 +17,7 @@ fields() {
 				     for (i = 0; i < n; i++) print t, held[i] }
 		     s = ""; next }
 	     s != "" && /;/ { f = $0; o = f ~ /optional:/ ? "optional" : ""
-			      sub(/;.*/, "", f); sub(/.*[ *\t]/, "", f); sub(/\[.*/, "", f)
+			      sub(/( : [0-9]+)?;.*/, "", f); sub(/.*[ *\t]/, "", f); sub(/\[.*/, "", f)
 			      if (s == "?") held[n++] = f " " o; else print s, f, o }' "$1"
 }
 
@@ -28,7 +28,7 @@ has() {
 		$0 == "typedef struct {" { on = 2; got = 0; next }
 		on && /^\}/ { if (on == 1 || $2 == s ";") { if (got) exit; if (on == 1) { on = 0 } }
 			      on = 0; got = 0; next }
-		on && $0 ~ "[ *]" f "(\\[[0-9]+\\])*( : ?[0-9]+)?;" { got = 1 }
+		on && $0 ~ "[ *]" f "(\\[[0-9]+\\])*( ?: ?[0-9]+)?;" { got = 1 }
 		END { exit !got }' "$T/dump"
 }
 

@@ -31,9 +31,14 @@ enum {
 /* from include/uapi/linux/bpf.h: part of the kernel's ABI, never renumbered */
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_HASH = 5,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_STACK_TRACE = 7,
+};
+
+enum {
+	BPF_F_NO_PREALLOC = 1,
 };
 
 enum {
@@ -96,14 +101,24 @@ struct skb_shared_info {
 };
 
 struct sk_buff {
+	struct sk_buff *next;
 	struct net_device *dev;
 	struct sock *sk;
 	unsigned int len;
+	unsigned int data_len;
+	__u8 ip_summed : 2;
 	int skb_iif;
 	__be16 protocol;
+	__u16 network_header;
 	__u32 end; /* sk_buff_data_t */
 	unsigned char *head;
+	unsigned char *data;
 	char cb[48];
+};
+
+struct task_struct {
+	int pid;
+	int tgid;
 };
 
 /* what TCP keeps in sk_buff.cb */

@@ -15,6 +15,32 @@ static uint64_t rnd(void)
 	return seed % 5 == 0 ? UINT64_MAX - seed % 3 : seed % 7 == 0 ? 0 : seed >> seed % 64;
 }
 
+/* Every word of it at random; indices mostly near those that exist. */
+static void hostile_packets(struct ovl_packets_delta *p)
+{
+	p->open_ns = rnd();
+	p->windows = (uint32_t)rnd();
+	for (int i = 0; i < 3; i++) {
+		struct ovl_hop_delta *hop = ovl_vec_push(&p->hops);
+		struct ovl_wait *wait = ovl_vec_push(&p->waits);
+
+		memset(&hop->n, (int)(rnd() % 256), sizeof(hop->n));
+		hop->link = (uint32_t)(rnd() % 3);
+		memset(wait->n, (int)(rnd() % 256), sizeof(wait->n));
+		wait->link = (uint32_t)(rnd() % 3);
+		wait->kind = (uint8_t)(rnd() % 12);
+		wait->dir = (uint8_t)(rnd() % 3);
+		wait->sum_ns = rnd();
+		wait->max_ns = rnd();
+		*ovl_vec_push(&p->steps) = (struct ovl_step){
+			(uint32_t)(rnd() % 6), (uint32_t)(rnd() % 6), {rnd(), rnd()}};
+		*ovl_vec_push(&p->daemons) = (struct ovl_daemon_delta){
+			.daemon = (uint32_t)(rnd() % 3), .user_ns = rnd()};
+		*ovl_vec_push(&p->syscalls) =
+			(struct ovl_syscall){.daemon = (uint32_t)(rnd() % 3), .calls = rnd()};
+	}
+}
+
 /* Every field anything, every index anywhere. */
 static void hostile_sample(struct ovl_sample *s)
 {
@@ -48,7 +74,8 @@ static void hostile_sample(struct ovl_sample *s)
 								   rnd(),
 								   rnd() % 2};
 		self = ovl_vec_push(&s->self);
-		*self = (struct ovl_self_delta){(uint32_t)rnd(), rnd(), {rnd(), rnd(), rnd()}};
+		*self = (struct ovl_self_delta){
+			(uint32_t)rnd(), rnd(), {rnd(), rnd(), rnd()}, {rnd(), rnd()}};
 		c = ovl_vec_push(&s->counters);
 		c->delta = (int64_t)rnd();
 		memset(c->name, 'x', sizeof(c->name));
@@ -63,6 +90,7 @@ static void hostile_sample(struct ovl_sample *s)
 		memset(ovl_vec_push(&s->symbols), (int)(rnd() % 256),
 		       sizeof(struct ovl_symbol_hit));
 	}
+	hostile_packets(&s->packets);
 	s->retransmits = rnd();
 	s->retransmits_valid = rnd() % 2;
 	s->load = (struct ovl_load_delta){.valid = rnd() % 4,

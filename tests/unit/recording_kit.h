@@ -131,6 +131,30 @@ static inline void rnd_facts(struct ovl_facts *f)
 	}
 	if (f->iface >= (int)f->links.n)
 		f->iface = -1;
+	if (!f->links.n)
+		f->daemons.n = 0;
+	ovl_vec_each(daemon, &f->daemons)
+		daemon->link %= (uint32_t)f->links.n;
+}
+
+static inline void rnd_packets(struct ovl_packets_delta *p, const struct ovl_facts *f)
+{
+	if (!f->links.n)
+		p->hops.n = p->steps.n = p->waits.n = 0;
+	if (!f->daemons.n)
+		p->daemons.n = p->syscalls.n = 0;
+	ovl_vec_each(hop, &p->hops)
+		hop->link %= (uint32_t)f->links.n;
+	ovl_vec_each(step, &p->steps) {
+		step->from %= 2 * (uint32_t)f->links.n;
+		step->to %= 2 * (uint32_t)f->links.n;
+	}
+	ovl_vec_each(wait, &p->waits)
+		wait->link = rnd() % 2 ? OVL_LINK_NONE : wait->link % (uint32_t)f->links.n;
+	ovl_vec_each(daemon, &p->daemons)
+		daemon->daemon %= (uint32_t)f->daemons.n;
+	ovl_vec_each(call, &p->syscalls)
+		call->daemon %= (uint32_t)f->daemons.n;
 }
 
 static inline void rnd_sample(struct ovl_sample *s, const struct ovl_facts *f)
@@ -143,6 +167,7 @@ static inline void rnd_sample(struct ovl_sample *s, const struct ovl_facts *f)
 		s->links.n = 0;
 	ovl_vec_each(link, &s->links)
 		link->link %= (uint32_t)f->links.n;
+	rnd_packets(&s->packets, f);
 	ovl_vec_each(counter, &s->counters)
 		counter->ns = rnd() % 2 ? OVL_NS_MACHINE : counter->ns % (uint32_t)f->ns.n;
 	ovl_vec_each(drop, &s->drops)

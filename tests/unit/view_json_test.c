@@ -67,7 +67,7 @@ static ovl_json parse(struct ovl_buf *b)
 
 #define MODEL_KEYS \
 	"duration_ns interval_ns load traffic devices verdict waterfall cpu paths copies " \
-	"segmentation latency drops counters flows findings attempts self"
+	"segmentation latency drops counters flows findings attempts packets hops tun self"
 
 /** Members by group, to their leaves. */
 static const char *const about_members[] = {
@@ -114,7 +114,7 @@ static const char *const load_members[] = {
 	"traffic.rx.pkts",
 	"traffic.rx.bps",
 	"traffic.tx.bytes",
-	"traffic.segs",
+	"traffic.tx.segs",
 	"verdict.limit",
 	"verdict.side",
 	"verdict.confidence_ratio",

@@ -106,6 +106,11 @@ static int set_number(int key, const char *arg, struct ovl_options *o, struct ov
 			return usage(err, key, arg, "a rate from 10 to 5000 a second");
 		o->sample_hz = (uint32_t)v;
 		return 0;
+	case OPT_PACKETS:
+		if (!ovl_str_u64(arg, 0, 1000, &v) || (v && v < 10))
+			return usage(err, key, arg, "10 to 1000 milliseconds, or 0");
+		o->window_ms = (long)v;
+		return 0;
 	case OPT_BLOCK:
 		return parse_bytes(arg, 1, 1 << 20, &o->block_bytes)
 			       ? 0
@@ -264,6 +269,7 @@ static int set_flag(int key, struct ovl_options *o)
 	case OPT_LOAD_ANYWAY: o->load_anyway = true; return 0;
 	case OPT_REVERSE: o->reverse = true; return 0;
 	case OPT_NO_TRACE: o->no_trace = true; return 0;
+	case OPT_DEEP: o->deep = true; return 0;
 	case OPT_PLAIN: o->plain = true; return 0;
 	case OPT_BATCH: o->batch = true; return 0;
 	case OPT_QUICK: o->quick = true; return 0;
@@ -319,7 +325,8 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 	char shorts[2 + OPT_COUNT_OF * 3] = ":";
 	int c, rc;
 
-	*out = (struct ovl_options){.for_s = NAN, .interval_s = NAN, .omit_s = NAN, .streams = 1};
+	*out = (struct ovl_options){
+		.for_s = NAN, .interval_s = NAN, .omit_s = NAN, .streams = 1, .window_ms = -1};
 	for (int i = 0; i < OPT_COUNT_OF; i++) {
 		longs[i] = (struct option){ovl_option_rows[i].name, ovl_option_rows[i].arg, NULL,
 					   1000 + i};

@@ -65,7 +65,9 @@ struct ovl_options {
 	const char *record, *compare;
 	uint32_t n_bounds;
 	struct ovl_bound bounds[OVL_BOUNDS_MAX]; /* --fail-if, any of them */
-	uint32_t sample_hz;			 /* 0: as many as the cost budget allows */
+	long window_ms;				 /* of counting packets, 0: none; -1: not given, none */
+	bool deep;
+	uint32_t sample_hz; /* 0: as many as the cost budget allows */
 	const char *offloads;
 	enum ovl_lab_ipv6 ipv6;
 	uint32_t mtu, overlay_mtu, nodes, pods, vni; /* 0: not given */

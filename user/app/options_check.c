@@ -12,10 +12,11 @@ static int check_no_trace(const struct ovl_options *o, struct ovl_err *err)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--no-trace needs --load iperf-like and --peer HOST (or, as "
 				   "root, the --iface of a lab or to make a twin of)");
-	if (o->jsonl.on || o->record || o->render_cols || o->sample_hz)
+	if (o->jsonl.on || o->record || o->render_cols || o->sample_hz || o->deep ||
+	    o->window_ms >= 0)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "--jsonl, --record, --render and --sample-hz show what "
-				   "--no-trace leaves out");
+				   "--jsonl, --record, --render, --sample-hz, --window and --deep "
+				   "show what --no-trace leaves out");
 	if (o->n_bounds || o->compare)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--fail-if and --compare judge what --no-trace leaves out: run "
@@ -93,6 +94,9 @@ int ovl_options_check(const struct ovl_options *o, struct ovl_err *err)
 			err, OVL_EXIT_USAGE, -EINVAL,
 			"--interval %g with --load: at least 0.5 (the idle clock counts in 10 ms)",
 			o->interval_s);
+	if (o->deep && o->window_ms >= 0)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--deep counts all the time: --window has no part in it");
 	if (o->from && !o->peer)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "--from needs --peer");
 	return 0;

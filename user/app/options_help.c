@@ -139,5 +139,8 @@ int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
 	rc |= add(facts, "port", "%u", o->port ? o->port : 5201u);
 	rc |= o->sample_hz ? add(facts, "sample_hz", "%u", o->sample_hz)
 			   : add(facts, "sample_hz", "auto");
+	rc |= o->window_ms < 0 ? add(facts, "window_ms", "off")
+			       : add(facts, "window_ms", "%ld", o->window_ms);
+	rc |= add(facts, "deep", "%s", o->deep ? "true" : "false");
 	return rc ? -ENOMEM : 0;
 }

@@ -23,6 +23,7 @@
 #define SAMPLE_HZ    997 /* off any round rate that timers run at */
 /* of a busy CPU, for the sampler; the rest of 2 % is left to the reading */
 #define SAMPLE_BUDGET 0.009
+#define WINDOW_BUDGET 0.005 /* of a CPU, for counting packets */
 
 /* Threads of round trips in this process, which are known by their names. */
 static int name_rr(struct ovl_session *s)
@@ -147,12 +148,24 @@ static void tell_agreement(const struct ovl_session *s)
 	}
 }
 
+static struct ovl_packets_spec packets(const struct ovl_options *o)
+{
+	uint64_t ms = o->window_ms < 0 ? 0 : (uint64_t)o->window_ms;
+
+	return (struct ovl_packets_spec){
+		.deep = o->deep,
+		.window_ns = ms * 1000000,
+		.budget_ratio = WINDOW_BUDGET,
+	};
+}
+
 int ovl_run_instruments(struct ovl_session *s, const struct ovl_options *o, struct ovl_err *err)
 {
 	const struct ovl_collect_spec spec = {
 		.sample_hz = o->sample_hz ? o->sample_hz : SAMPLE_HZ,
 		.sample_budget_ratio = o->sample_hz ? 0 : SAMPLE_BUDGET,
 		.calibrate_ns = CALIBRATE_NS,
+		.packets = packets(o),
 	};
 
 	s->collect = ovl_collect_open(&spec, &s->scene->facts, s->scene->target.ns_fd, err);

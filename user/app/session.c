@@ -212,8 +212,10 @@ static int slice(struct ovl_session *s, enum ovl_load_which which, uint32_t pair
 		rc = ovl_load_read(s->load, which, &before, err);
 	if (!rc && tally)
 		ovl_tally_base(tally, &before);
+	ovl_collect_hold(s->collect, which != OVL_LOAD_OVERLAY);
 	if (rc || ovl_session_wait(s, start + s->plan.interval_ns))
 		return rc;
+	ovl_collect_hold(s->collect, true);
 	if (tally && ovl_tally_row(tally, false))
 		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	rc = ovl_load_read(s->load, which, &after, err);
@@ -268,6 +270,7 @@ static int run_load(struct ovl_session *s, struct ovl_err *err)
 	bool underlay = s->scene->load.path[OVL_LOAD_UNDERLAY].used;
 	int rc = warm_up(s, underlay, err);
 
+	ovl_collect_hold(s->collect, true);
 	if (!rc)
 		rc = ovl_collect_begin(s->collect, err);
 	/* u o, o u, u o, …: what drifts hits both alike */

@@ -117,6 +117,7 @@ struct ovl_codec_vec {
 
 extern const struct ovl_codec_table ovl_codec_facts;
 extern const struct ovl_codec_table ovl_codec_sample;
+extern const struct ovl_codec_table ovl_codec_packets; /* of a sample */
 
 /**
  * The JSON object of the struct at `from`; members that are zero or empty are left out. NULL: no
@@ -137,5 +138,9 @@ int ovl_codec_facts_check(const struct ovl_facts *f, struct ovl_err *err);
 /** Do the sample's indices point into the facts, and does its time run forward? The same errors. */
 int ovl_codec_sample_check(const struct ovl_sample *s, const struct ovl_facts *f,
 			   struct ovl_err *err);
+
+/** The same for the packets of a sample. */
+int ovl_codec_packets_check(const struct ovl_packets_delta *p, const struct ovl_facts *f,
+			    struct ovl_err *err);
 
 #endif

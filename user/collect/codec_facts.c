@@ -55,6 +55,25 @@ static const struct ovl_codec_field load_fields[] = {
 static const struct ovl_codec_table load_table =
 	OVL_CODEC_TABLE(struct ovl_load_facts, "the load", load_fields);
 
+static const struct ovl_codec_field packet_fields[] = {
+	OVL_F(struct ovl_packet_facts, valid, BOOL),
+	OVL_F(struct ovl_packet_facts, deep, BOOL),
+	OVL_F(struct ovl_packet_facts, window_ns, UINT),
+	OVL_F_MAX(struct ovl_packet_facts, progs, OVL_PACKET_PROGS),
+	OVL_F_ARRAY(struct ovl_packet_facts, cost_ns),
+};
+static const struct ovl_codec_table packet_table =
+	OVL_CODEC_TABLE(struct ovl_packet_facts, "the packet windows", packet_fields);
+
+static const struct ovl_codec_field daemon_fields[] = {
+	OVL_F(struct ovl_daemon, link, UINT),
+	OVL_F(struct ovl_daemon, pid, INT),
+	OVL_F(struct ovl_daemon, name, STR),
+	OVL_F(struct ovl_daemon, vnet_header, INDEX),
+};
+static const struct ovl_codec_table daemon_table =
+	OVL_CODEC_TABLE(struct ovl_daemon, "a tun daemon", daemon_fields);
+
 static const struct ovl_codec_field missing_fields[] = {
 	OVL_F(struct ovl_missing, hook, STR),
 	OVL_F(struct ovl_missing, reason, STR),
@@ -89,6 +108,8 @@ static const struct ovl_codec_field facts_fields[] = {
 	OVL_F(struct ovl_facts, drop_cost_ns, UINT),
 	OVL_F(struct ovl_facts, retransmit_cost_ns, UINT),
 	OVL_F_MAX(struct ovl_facts, progs_attached, 4096),
+	OVL_F_SUB(struct ovl_facts, packets, packet_table),
+	OVL_F_VEC(struct ovl_facts, daemons, daemon_table, OVL_DAEMONS_MAX),
 	OVL_F_VEC(struct ovl_facts, missing, missing_table, 1024),
 	OVL_F_VEC(struct ovl_facts, config, setting_table, 1024),
 };
@@ -114,6 +135,12 @@ int ovl_codec_facts_check(const struct ovl_facts *f, struct ovl_err *err)
 	if (f->iface >= 0 && (size_t)f->iface >= f->links.n)
 		return ovl_err_set(err, OVL_EXIT_INPUT, -EINVAL, "its interface is link %d of %zu",
 				   f->iface, f->links.n);
+	ovl_vec_each(daemon, &f->daemons) {
+		if (daemon->link >= f->links.n)
+			return ovl_err_set(err, OVL_EXIT_INPUT, -EINVAL,
+					   "tun daemon '%s' names link %" PRIu32 " of %zu",
+					   daemon->name, daemon->link, f->links.n);
+	}
 	if (f->load.cpu_sender >= OVL_CODEC_CPUS_MAX || f->load.cpu_receiver >= OVL_CODEC_CPUS_MAX)
 		return ovl_err_set(err, OVL_EXIT_INPUT, -EINVAL,
 				   "the load's CPUs %d and %d are beyond %d", f->load.cpu_sender,

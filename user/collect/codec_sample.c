@@ -139,6 +139,7 @@ static const struct ovl_codec_field self_fields[] = {
 	OVL_F_MAX(struct ovl_self_delta, cpu, CPU_MAX),
 	OVL_F(struct ovl_self_delta, user_ns, OPT),
 	OVL_F_ARRAY(struct ovl_self_delta, runs),
+	OVL_F_ARRAY(struct ovl_self_delta, packet_runs),
 };
 static const struct ovl_codec_table self_table =
 	OVL_CODEC_TABLE(struct ovl_self_delta, "own cost", self_fields);
@@ -249,6 +250,7 @@ static const struct ovl_codec_field sample_fields[] = {
 	OVL_F_VEC(struct ovl_sample, attempts, attempt_table, 20000),
 	OVL_F(struct ovl_sample, flows_valid, BOOL),
 	OVL_F(struct ovl_sample, attempts_valid, BOOL),
+	OVL_F_SUB(struct ovl_sample, packets, ovl_codec_packets),
 	OVL_F(struct ovl_sample, retransmits, UINT),
 	OVL_F(struct ovl_sample, retransmits_valid, BOOL),
 	OVL_F_SUB(struct ovl_sample, load, load_table),
@@ -301,6 +303,9 @@ int ovl_codec_sample_check(const struct ovl_sample *s, const struct ovl_facts *f
 		if (rc)
 			return rc;
 	}
+	rc = ovl_codec_packets_check(&s->packets, f, err);
+	if (rc)
+		return rc;
 	ovl_vec_each(drop, &s->drops) {
 		rc = bad_ns(drop->ns, "a drop", f, err);
 		if (rc)

@@ -13,6 +13,13 @@
 #include "model/facts.h"
 #include "model/sample.h"
 
+/** When packets are counted at the devices of the path. */
+struct ovl_packets_spec {
+	bool deep;	     /* all the time */
+	uint64_t window_ns;  /* else in windows of this length */
+	double budget_ratio; /* of a CPU, that windows may cost */
+};
+
 /** What to watch. */
 struct ovl_collect_spec {
 	uint32_t sample_hz;    /* 0: no sampler */
@@ -25,6 +32,7 @@ struct ovl_collect_spec {
 	 * facts->sample_hz says what came of it. 0: sample_hz as it is.
 	 */
 	double sample_budget_ratio;
+	struct ovl_packets_spec packets; /* all zero: packets are not counted */
 };
 
 struct ovl_collect;
@@ -41,6 +49,11 @@ struct ovl_collect *ovl_collect_open(const struct ovl_collect_spec *spec, struct
 				     const int *ns_fd, struct ovl_err *err);
 /** Tell the sampler whom a task works for (enum ovl_task_class of bpf/abi.h). */
 int ovl_collect_class(struct ovl_collect *c, pid_t tid, int task_class);
+/**
+ * With windows: open none for now (hold), or go on, so that the few there are fall where they
+ * count.
+ */
+void ovl_collect_hold(struct ovl_collect *c, bool hold);
 /** Begin an interval now: reads all counters, discards samples since the last call. */
 int ovl_collect_begin(struct ovl_collect *c, struct ovl_err *err);
 /**
@@ -55,7 +68,7 @@ int ovl_collect_end(struct ovl_collect *c, const struct ovl_facts *facts, struct
  * measured at the start, by the following calls of ovl_collect_end (10 ms each). Cheap; call it
  * after each ovl_collect_end, or before the report.
  */
-void ovl_collect_costs(const struct ovl_collect *c, struct ovl_facts *facts);
+void ovl_collect_costs(struct ovl_collect *c, struct ovl_facts *facts);
 void ovl_collect_close(struct ovl_collect *c);
 
 /* collect/target.c: find the interface and its path */

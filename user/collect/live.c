@@ -15,6 +15,7 @@
 #include "collect/evidence.h"
 #include "collect/instruments.h"
 #include "collect/ksyms.h"
+#include "collect/packets.h"
 #include "collect/reasons.h"
 #include "collect/sampler.h"
 #include "collect/self.h"
@@ -36,6 +37,7 @@ struct ovl_collect {
 	struct ovl_drops *drops;
 	struct ovl_connects *connects;
 	struct ovl_evidence_reader *evidence;
+	struct ovl_packets packets;
 	struct ovl_calibration calibration;
 	bool recalibrated;  /* costs were measured again under load */
 	unsigned int again; /* tries left to measure what was unknown at the start */
@@ -128,6 +130,9 @@ static int open_bpf(struct ovl_collect *c, const struct ovl_collect_spec *spec,
 	if (!c->drops || !c->connects)
 		return -ENOMEM;
 	ovl_instruments_attach(&c->in, facts);
+	if ((spec->packets.deep || spec->packets.window_ns) &&
+	    ovl_packets_open(&c->packets, &spec->packets, facts, err))
+		return -ENOMEM;
 	rc = open_sampler(c, affordable_hz(spec, facts), facts, &why);
 	if (facts->progs_attached || c->sampler)
 		return 0;
@@ -192,6 +197,11 @@ int ovl_collect_class(struct ovl_collect *c, pid_t tid, int task_class)
 			     task_class != OVL_TASK_SELF && task_class != OVL_TASK_OTHER);
 }
 
+void ovl_collect_hold(struct ovl_collect *c, bool hold)
+{
+	ovl_window_hold(&c->packets.window, hold);
+}
+
 /* From here on programs write to the other maps. */
 static uint32_t flip(struct ovl_collect *c)
 {
@@ -251,6 +261,8 @@ static int drain(struct ovl_collect *c, uint32_t flipped, const struct ovl_facts
 		rc = ovl_sampler_drain(c->sampler, flipped, s, err);
 	if (!rc && c->drops)
 		rc = ovl_drops_drain(c->drops, facts, s, err);
+	if (!rc && ovl_packets_drain(&c->packets, s))
+		rc = ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the packets");
 	return rc;
 }
 
@@ -276,6 +288,7 @@ int ovl_collect_begin(struct ovl_collect *c, struct ovl_err *err)
 	uint32_t flipped = flip(c);
 	int rc = ovl_counters_begin(c->counters, err);
 
+	ovl_packets_start(&c->packets);
 	if (!rc)
 		rc = drain(c, flipped, NULL, NULL, err);
 	if (!rc)
@@ -325,10 +338,12 @@ int ovl_collect_end(struct ovl_collect *c, const struct ovl_facts *facts, struct
 	return 0;
 }
 
-void ovl_collect_costs(const struct ovl_collect *c, struct ovl_facts *facts)
+void ovl_collect_costs(struct ovl_collect *c, struct ovl_facts *facts)
 {
-	if (c->bpf)
-		ovl_calibrate_facts(&c->calibration, facts);
+	if (!c->bpf)
+		return;
+	ovl_calibrate_facts(&c->calibration, facts);
+	ovl_packets_costs(&c->packets, c->calibration.dispatch_ns, facts->drop_cost_ns, facts);
 }
 
 void ovl_collect_close(struct ovl_collect *c)
@@ -342,6 +357,7 @@ void ovl_collect_close(struct ovl_collect *c)
 	ovl_drops_close(c->drops);
 	ovl_connects_close(c->connects);
 	ovl_evidence_close(c->evidence);
+	ovl_packets_close(&c->packets);
 	if (c->bpf)
 		ovl_instruments_close(&c->in);
 	ovl_ksyms_close(c->ksyms);

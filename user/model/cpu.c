@@ -372,5 +372,10 @@ void ovl_cpu_self(const struct ovl_model_state *state, const struct ovl_facts *f
 			return; /* not calibrated: the whole is unknown */
 		ns += (double)c->runs[i] * (double)cost_ns[i];
 	}
+	for (int i = 0; i < OVL_PACKET_PROGS; i++) {
+		if (c->packet_runs[i] && !facts->packets.cost_ns[i])
+			return;
+		ns += (double)c->packet_runs[i] * (double)facts->packets.cost_ns[i];
+	}
 	out->cpu_ratio = ns / (double)c->busy_ns;
 }

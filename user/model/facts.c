@@ -8,6 +8,7 @@ void ovl_facts_fini(struct ovl_facts *f)
 		ovl_vec_fini(&link->features);
 	ovl_vec_fini(&f->ns);
 	ovl_vec_fini(&f->links);
+	ovl_vec_fini(&f->daemons);
 	ovl_vec_fini(&f->missing);
 	ovl_vec_fini(&f->config);
 	memset(f, 0, sizeof(*f));

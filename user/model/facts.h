@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "bpf/abi.h"
 
 #define OVL_NAME_MAX 64 /* names of namespaces, hosts, counters, symbols */
 #define OVL_IF_MAX   16 /* IFNAMSIZ */
@@ -79,6 +80,23 @@ struct ovl_setting {
 	char value[OVL_TEXT_MAX];
 };
 
+/** The process behind a tun device of the path. */
+struct ovl_daemon {
+	uint32_t link; /* index into ovl_facts.links of the device */
+	int pid;
+	char name[16];	 /* as in /proc/PID/comm */
+	int vnet_header; /* aggregates may pass, behind a header: 1, 0; -1: unknown */
+};
+
+/** How packets are counted. */
+struct ovl_packet_facts {
+	bool valid;
+	bool deep;			    /* all the time, else in windows */
+	uint64_t window_ns;		    /* length of a window */
+	uint32_t progs;			    /* tracepoint programs */
+	uint64_t cost_ns[OVL_PACKET_PROGS]; /* of one run, dispatch included; 0: unknown */
+};
+
 struct ovl_facts {
 	char tool_version[16], libbpf_version[16];
 	char kernel[OVL_NAME_MAX], arch[16], nodename[OVL_NAME_MAX];
@@ -98,6 +116,8 @@ struct ovl_facts {
 	uint64_t drop_cost_ns;	     /* one run of the drop program, dispatch included */
 	uint64_t retransmit_cost_ns; /* one run of the retransmit program, dispatch included */
 	uint32_t progs_attached;     /* tracepoint programs attached */
+	struct ovl_packet_facts packets;
+	OVL_VEC(struct ovl_daemon) daemons;
 	OVL_VEC(struct ovl_missing) missing;
 	OVL_VEC(struct ovl_setting) config;
 };

@@ -275,6 +275,7 @@ int ovl_model_build(const struct ovl_model_state *state, const struct ovl_facts 
 	rc = rc ? rc : ovl_fall_build(state, facts, &choice, &out->waterfall);
 	rc = rc ? rc : build_last(state, facts, &out->last);
 	rc = rc ? rc : ovl_traffic_devices(state, facts, out);
+	rc = rc ? rc : ovl_packets_build(&state->packets, facts, &out->packets);
 	rc = rc ? rc : build_tables(state, out);
 	return rc ? rc : build_evidence(state, facts, out);
 }
@@ -286,6 +287,7 @@ void ovl_model_fini(struct ovl_model *m)
 	ovl_vec_fini(&m->waterfall.terms);
 	ovl_vec_fini(&m->last.per_cpu);
 	ovl_vec_fini(&m->devices);
+	ovl_packets_model_fini(&m->packets);
 	ovl_vec_fini(&m->drops);
 	ovl_vec_fini(&m->counters);
 	ovl_vec_fini(&m->readings);

@@ -15,6 +15,7 @@
 #include "model/facts.h"
 #include "model/findings.h"
 #include "model/gather.h"
+#include "model/packets.h"
 #include "model/sample.h"
 #include "model/stage.h"
 
@@ -242,6 +243,7 @@ struct ovl_model {
 	double drops_ps,
 		retransmits_ps; /* real drops on the path, mean over the run; NAN: not counted */
 	struct ovl_last last;
+	struct ovl_packets_model packets;
 	struct ovl_self_model self;
 	uint64_t damaged_records; /* of samples: indices or values that cannot be */
 	uint64_t table_overflow;  /* records without room in drops, counters or symbols */

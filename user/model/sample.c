@@ -24,6 +24,11 @@ void ovl_sample_clear(struct ovl_sample *s)
 	KEEP(readings);
 	KEEP(flows);
 	KEEP(attempts);
+	KEEP(packets.hops);
+	KEEP(packets.steps);
+	KEEP(packets.waits);
+	KEEP(packets.daemons);
+	KEEP(packets.syscalls);
 #undef KEEP
 }
 
@@ -39,6 +44,11 @@ void ovl_sample_fini(struct ovl_sample *s)
 	ovl_vec_fini(&s->readings);
 	ovl_vec_fini(&s->flows);
 	ovl_vec_fini(&s->attempts);
+	ovl_vec_fini(&s->packets.hops);
+	ovl_vec_fini(&s->packets.steps);
+	ovl_vec_fini(&s->packets.waits);
+	ovl_vec_fini(&s->packets.daemons);
+	ovl_vec_fini(&s->packets.syscalls);
 	memset(s, 0, sizeof(*s));
 }
 

@@ -163,7 +163,58 @@ struct ovl_self_delta {
 	uint32_t cpu;
 	/* own threads' CPU time on this CPU (load threads excluded); UINT64_MAX: unknown */
 	uint64_t user_ns;
-	uint64_t runs[OVL_PROG_COUNT]; /* runs by enum ovl_prog (bpf/abi.h) */
+	uint64_t runs[OVL_PROG_COUNT];		/* runs by enum ovl_prog (bpf/abi.h) */
+	uint64_t packet_runs[OVL_PACKET_PROGS]; /* by enum ovl_packet_prog */
+};
+
+/** What passed one device while windows were open. */
+struct ovl_hop_delta {
+	uint32_t link; /* index into ovl_facts.links */
+	struct ovl_hop_counts n;
+};
+
+/** Packets that went from one device to the next; a node is link × 2 + (received ? 1 : 0). */
+struct ovl_step {
+	uint32_t from, to;
+	uint64_t skbs[OVL_DIRS];
+};
+
+/** Waits of one kind at one device. */
+struct ovl_wait {
+	uint32_t link; /* OVL_LINK_NONE: of no device */
+	uint8_t kind;  /* enum ovl_wait_kind */
+	uint8_t dir;   /* enum ovl_dir; always 0 where packets are not looked at */
+	uint64_t sum_ns, max_ns;
+	uint64_t n[OVL_WAIT_BUCKETS];
+};
+#define OVL_LINK_NONE UINT32_MAX
+
+/** One kind of system call of a daemon. */
+struct ovl_syscall {
+	uint32_t daemon; /* index into ovl_facts.daemons */
+	char name[24];
+	uint64_t calls, failed;
+	uint64_t bytes; /* that they moved; UINT64_MAX: their answer is no number of bytes */
+};
+
+/** What the scheduler did with a daemon while windows were open, and its CPU time at all times. */
+struct ovl_daemon_delta {
+	uint32_t daemon; /* index into ovl_facts.daemons */
+	struct ovl_daemon_counts n;
+	uint64_t user_ns, kernel_ns; /* /proc/PID/stat, in clock ticks; UINT64_MAX: unknown */
+};
+
+/** Packets, as counted while windows were open. */
+struct ovl_packets_delta {
+	uint64_t open_ns;      /* windows were open for so long of the interval */
+	uint32_t windows;      /* that opened */
+	uint32_t windows_lost; /* that should have, but the kernel refused */
+	OVL_VEC(struct ovl_hop_delta) hops;
+	OVL_VEC(struct ovl_step) steps;
+	OVL_VEC(struct ovl_wait) waits;
+	OVL_VEC(struct ovl_daemon_delta) daemons;
+	OVL_VEC(struct ovl_syscall) syscalls;
+	uint64_t lost[OVL_PACKET_LOST_KINDS]; /* by enum ovl_packet_lost (bpf/abi.h) */
 };
 
 struct ovl_sample {
@@ -182,6 +233,7 @@ struct ovl_sample {
 	OVL_VEC(struct ovl_flow) flows; /* the busiest, and those that stand still */
 	OVL_VEC(struct ovl_attempt) attempts;
 	bool flows_valid, attempts_valid; /* they were looked at */
+	struct ovl_packets_delta packets;
 	/* segments, tracepoint tcp:tcp_retransmit_skb, all namespaces of the path */
 	uint64_t retransmits;
 	bool retransmits_valid;

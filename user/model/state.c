@@ -40,6 +40,7 @@ void ovl_model_free(struct ovl_model_state *state)
 	ovl_vec_fini(&state->devices);
 	ovl_merge_fini(&state->merge);
 	ovl_gather_fini(&state->gather);
+	ovl_packets_acc_fini(&state->packets);
 	free(state);
 }
 
@@ -254,6 +255,8 @@ static int add_self(const struct adding *a)
 		cpu->self_seen = true;
 		for (int i = 0; i < OVL_PROG_COUNT; i++)
 			cpu->runs[i] += self->runs[i];
+		for (int i = 0; i < OVL_PACKET_PROGS; i++)
+			cpu->packet_runs[i] += self->packet_runs[i];
 		/* UINT64_MAX: unknown; anything else above a day is damage and as unknown */
 		if (self->user_ns > NS_MAX)
 			cpu->user_unknown = true;
@@ -473,6 +476,9 @@ int ovl_model_add(struct ovl_model_state *state, const struct ovl_facts *facts,
 	rc = rc ? rc
 		: ovl_traffic_add(state, facts, sample,
 				  a.phase == ovl_state_main(facts) ? a.length_ns : 0);
+	rc = rc ? rc
+		: ovl_packets_add(&state->packets, facts, sample, a.main, a.length_ns,
+				  &state->damaged);
 	if (rc)
 		return rc;
 	if (sample->retransmits_valid && sample->retransmits < OVL_COUNT_MAX) {

@@ -16,6 +16,7 @@
 #include "model/gather.h"
 #include "model/merge.h"
 #include "model/model.h"
+#include "model/packets.h"
 #include "model/stats.h"
 #include "model/traffic.h"
 
@@ -29,7 +30,7 @@ struct ovl_cpu_state {
 	struct ovl_cpu_acc phase[OVL_PHASES];
 	struct ovl_cpu_acc last; /* last interval of the main phase */
 	/* all phases, settling included: for ovltrace's own cost */
-	uint64_t busy_ns, user_ns, runs[OVL_PROG_COUNT];
+	uint64_t busy_ns, user_ns, runs[OVL_PROG_COUNT], packet_runs[OVL_PACKET_PROGS];
 	bool self_seen, user_unknown;
 };
 
@@ -97,6 +98,7 @@ struct ovl_model_state {
 	uint64_t backlog_drops, softnet_drops; /* during slices */
 	uint64_t retransmits, retransmits_ns;  /* counted, and over how long */
 
+	struct ovl_packets_acc packets;
 	uint64_t lost[OVL_LOST_COUNT];
 	uint64_t points;
 	struct ovl_last_acc last;

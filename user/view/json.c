@@ -5,6 +5,7 @@
 #include "base/exit.h"
 #include "view/json_findings.h"
 #include "view/json_model.h"
+#include "view/json_packets.h"
 #include "view/words.h"
 
 #define SCHEMA "ovltrace/1"
@@ -86,8 +87,6 @@ static void put_facts(ovl_json o, const struct ovl_facts *f)
 /** What changes, in the contract's order; members of later batches are null. */
 static void put_model(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m)
 {
-	static const char *const later[] = {"paths", "copies", "segmentation", "latency"};
-
 	ovl_json_u64(o, "duration_ns", m->duration_ns);
 	ovl_json_u64(o, "interval_ns", f->interval_ns);
 	ovl_json_load(o, f, m);
@@ -96,13 +95,16 @@ static void put_model(ovl_json o, const struct ovl_facts *f, const struct ovl_mo
 	ovl_json_verdict(o, m);
 	ovl_json_waterfall(o, m);
 	ovl_json_cpu(o, f, m);
-	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
-		ovl_json_null(o, later[i]);
+	ovl_json_paths(o, f, m);
+	ovl_json_null(o, "copies");
+	ovl_json_segmentation(o, f, m);
+	ovl_json_latency(o, f, m);
 	ovl_json_drops(o, f, m);
 	ovl_json_counters(o, f, m);
 	ovl_json_flows(o, f, m);
 	ovl_json_findings(o, f, m);
 	ovl_json_attempts(o, f, m);
+	ovl_json_packets(o, f, m);
 	ovl_json_self(o, f, m);
 }
 

@@ -144,11 +144,12 @@ void ovl_json_traffic(ovl_json o, const struct ovl_model *m)
 	ovl_json_u64(rx, "bytes", t->rx_bytes);
 	ovl_json_u64(rx, "pkts", t->rx_pkts);
 	ovl_json_bps(rx, "bps", t->rx_bps);
+	ovl_json_count(rx, "segs", m->packets.run_rx_segs);
 	tx = ovl_json_object(traffic, "tx");
 	ovl_json_u64(tx, "bytes", t->tx_bytes);
 	ovl_json_u64(tx, "pkts", t->tx_pkts);
 	ovl_json_bps(tx, "bps", t->tx_bps);
-	ovl_json_null(traffic, "segs");
+	ovl_json_count(tx, "segs", m->packets.run_tx_segs);
 }
 
 /* One direction of a device; NULL: its counters were not read. */
@@ -412,9 +413,10 @@ void ovl_json_self(ovl_json o, const struct ovl_facts *f, const struct ovl_model
 	put_cpu_number(self, "cpu", m->self.cpu);
 	ovl_json_null(self, "effect_ratio");
 	part = ovl_json_object(self, "probes");
-	ovl_json_u64(part, "attached", f->progs_attached + (f->sample_hz ? 1u : 0u));
+	ovl_json_u64(part, "attached",
+		     f->progs_attached + f->packets.progs + (f->sample_hz ? 1u : 0u));
 	ovl_json_u64(part, "missing", f->missing.n);
-	ovl_json_u64(part, "tracepoint", f->progs_attached);
+	ovl_json_u64(part, "tracepoint", f->progs_attached + f->packets.progs);
 	ovl_json_u64(part, "fentry", 0);
 	ovl_json_u64(part, "kprobe", 0);
 	ovl_json_u64(part, "sampler", f->sample_hz ? 1 : 0);
@@ -427,11 +429,20 @@ void ovl_json_self(ovl_json o, const struct ovl_facts *f, const struct ovl_model
 		ovl_json_text(one, "lost", miss->lost);
 	}
 	part = ovl_json_object(self, "lost");
-	ovl_json_null(part, "ring"); /* there is no ring buffer, window or span to lose from */
-	ovl_json_u64(part, "map", lost[OVL_LOST_SAMPLE_MAP] + lost[OVL_LOST_DROP_MAP]);
+	ovl_json_null(part, "ring"); /* there is no ring buffer to lose from */
+	ovl_json_u64(part, "map",
+		     lost[OVL_LOST_SAMPLE_MAP] + lost[OVL_LOST_DROP_MAP] +
+			     m->packets.lost[OVL_PACKET_LOST_MAP]);
 	ovl_json_u64(part, "stack", lost[OVL_LOST_STACK]);
-	ovl_json_null(part, "window");
-	ovl_json_null(part, "skb_span");
+	if (f->packets.valid) {
+		ovl_json_u64(part, "window", m->packets.windows_lost);
+		ovl_json_u64(part, "skb_span", m->packets.lost[OVL_PACKET_LOST_SPAN]);
+		ovl_json_u64(part, "nesting", m->packets.lost[OVL_PACKET_LOST_DEPTH]);
+	} else {
+		ovl_json_null(part, "window");
+		ovl_json_null(part, "skb_span");
+		ovl_json_null(part, "nesting");
+	}
 	ovl_json_u64(part, "drop_budget", lost[OVL_LOST_DROP_BUDGET]);
 	ovl_json_u64(part, "table", m->table_overflow);
 	ovl_json_u64(part, "damaged_records", m->damaged_records);

@@ -67,12 +67,17 @@ void ovl_json_number(ovl_json o, const char *key, double v)
 	json_object_object_add(o, key, json_object_new_double_s(v, s));
 }
 
-void ovl_json_bps(ovl_json o, const char *key, double bps)
+void ovl_json_count(ovl_json o, const char *key, double n)
 {
-	if (isfinite(bps) && fabs(bps) < 9e18)
-		ovl_json_i64(o, key, llround(bps));
+	if (isfinite(n) && fabs(n) < 9e18)
+		ovl_json_i64(o, key, llround(n));
 	else
 		ovl_json_null(o, key);
+}
+
+void ovl_json_bps(ovl_json o, const char *key, double bps)
+{
+	ovl_json_count(o, key, bps);
 }
 
 void ovl_json_bool(ovl_json o, const char *key, bool v)

@@ -22,6 +22,8 @@ void ovl_json_u64(ovl_json o, const char *key, uint64_t v);
 void ovl_json_i64(ovl_json o, const char *key, int64_t v);
 /** A number without exponent, nine significant digits; null for NAN and infinities. */
 void ovl_json_number(ovl_json o, const char *key, double v);
+/** A whole number; null for NAN. */
+void ovl_json_count(ovl_json o, const char *key, double n);
 /** A rate in whole bit/s; null for NAN. */
 void ovl_json_bps(ovl_json o, const char *key, double bps);
 void ovl_json_bool(ovl_json o, const char *key, bool v);

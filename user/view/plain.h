@@ -14,4 +14,7 @@ void ovl_plain_interval(struct ovl_buf *out, const char *clock, const struct ovl
 /** The report at the end of a run, 80 columns wide. */
 void ovl_plain_report(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m);
 
+/** Text broken at blanks, each line indented as the report is. */
+void ovl_plain_wrapped(struct ovl_buf *b, const char *text);
+
 #endif

@@ -6,6 +6,7 @@
 #include "view/costs.h"
 #include "view/findings.h"
 #include "view/plain.h"
+#include "view/report_packets.h"
 #include "view/rows.h"
 #include "view/utf8.h"
 #include "view/words.h"
@@ -16,7 +17,7 @@
 #define DROPS_SHOWN    8
 #define COUNTERS_SHOWN 12
 
-static void put_wrapped(struct ovl_buf *b, const char *text)
+void ovl_plain_wrapped(struct ovl_buf *b, const char *text)
 {
 	ovl_wrap_text(b, text, INDENT);
 }
@@ -122,9 +123,9 @@ static void put_waterfall(struct ovl_buf *b, const struct ovl_facts *f, const st
 		return;
 	ovl_buf_puts(b, "\nWHERE THE THROUGHPUT GOES\n");
 	if (!m->waterfall.valid) {
-		put_wrapped(b, *m->waterfall.why_not
-				       ? m->waterfall.why_not
-				       : "Not known: no slice of the load was complete.");
+		ovl_plain_wrapped(b, *m->waterfall.why_not
+					     ? m->waterfall.why_not
+					     : "Not known: no slice of the load was complete.");
 		return;
 	}
 	ovl_rows_build(&rows, f, &m->waterfall, ROWS_SHOWN);
@@ -134,8 +135,9 @@ static void put_waterfall(struct ovl_buf *b, const struct ovl_facts *f, const st
 		put_row(b, &rows, &rows.v[i]);
 	ovl_words_trust(&line, &m->waterfall, true);
 	put_wrapped_buf(b, &line);
-	put_wrapped(b, "if removed: goodput if that row cost nothing. C: M measured, R recorded, "
-		       "A arithmetic, E estimated.");
+	ovl_plain_wrapped(
+		b, "if removed: goodput if that row cost nothing. C: M measured, R recorded, "
+		   "A arithmetic, E estimated.");
 	ovl_buf_fini(&line);
 }
 
@@ -168,7 +170,7 @@ static void put_costs(struct ovl_buf *b, const struct ovl_model *m)
 	ovl_buf_printf(b, "\nCPU COST BY STAGE, all CPUs%s\n",
 		       m->load.valid && !compared ? ", while the overlay carried the load" : "");
 	if (!m->cpu.valid) {
-		put_wrapped(b, "Not known: no sampler ran.");
+		ovl_plain_wrapped(b, "Not known: no sampler ran.");
 	} else {
 		ovl_buf_printf(b, "  %-32s%7s%7s%9s%s\n", "", "CPU%", "+-2SE", "ns/KiB",
 			       compared ? "  underlay   change" : "  top function");
@@ -176,8 +178,9 @@ static void put_costs(struct ovl_buf *b, const struct ovl_model *m)
 			put_cost(b, t, ovl_costs_unit(&m->cpu), compared);
 	}
 	if (compared)
-		put_wrapped(b, "CPU% and ns/KiB: while the overlay carried the load. underlay: "
-			       "ns/KiB of the same stage there. change: overlay - underlay.");
+		ovl_plain_wrapped(b,
+				  "CPU% and ns/KiB: while the overlay carried the load. underlay: "
+				  "ns/KiB of the same stage there. change: overlay - underlay.");
 	if (m->cpu.valid && !isnan(m->cpu.catch_all_ratio))
 		ovl_buf_printf(&cpus, "named only by context: %s",
 			       ovl_units_text(s, m->cpu.catch_all_ratio, ovl_units_share(), true));
@@ -217,7 +220,7 @@ static void put_drops(struct ovl_buf *b, const struct ovl_facts *f, const struct
 	if (more)
 		ovl_buf_printf(b, "  others: %llu segments\n", more);
 	if (!shown)
-		put_wrapped(b, isnan(m->drops_ps) ? "Not counted." : "None.");
+		ovl_plain_wrapped(b, isnan(m->drops_ps) ? "Not counted." : "None.");
 	ovl_words_elsewhere(&elsewhere, f, m);
 	put_wrapped_buf(b, &elsewhere);
 	ovl_buf_fini(&elsewhere);
@@ -327,7 +330,7 @@ static void put_latency(struct ovl_buf *b, const struct ovl_facts *f, const stru
 		"loaded p50", "p99", "max");
 	put_latency_path(b, "overlay", over);
 	put_latency_path(b, "underlay", under);
-	put_wrapped(b, ovl_facts_rr(f)
+	ovl_plain_wrapped(b, ovl_facts_rr(f)
 			       ? "idle: one at a time, there and back; half of it is what qperf "
 				 "prints."
 			       : "idle: one at a time, before the load. loaded: while bulk fills "
@@ -374,7 +377,7 @@ static void put_counters(struct ovl_buf *b, const struct ovl_facts *f, const str
 	if (shown > COUNTERS_SHOWN)
 		ovl_buf_printf(b, "  and %d more\n", shown - COUNTERS_SHOWN);
 	if (!shown)
-		put_wrapped(b, m->intervals ? "None of them moved." : "Not read.");
+		ovl_plain_wrapped(b, m->intervals ? "None of them moved." : "Not read.");
 }
 
 static void put_self(struct ovl_buf *b, const struct ovl_facts *f, const struct ovl_model *m)
@@ -401,6 +404,7 @@ void ovl_plain_report(struct ovl_buf *out, const struct ovl_facts *f, const stru
 	ovl_findings_text(&b, f, m);
 	put_waterfall(&b, f, m);
 	put_costs(&b, m);
+	ovl_report_packets(&b, f, m);
 	put_drops(&b, f, m);
 	put_tcp(&b, f, m);
 	put_latency(&b, f, m);
