@@ -122,7 +122,7 @@ holds() {
 	local wrong
 
 	wrong=$(judge "$@" | grep -v ^True) || return 0
-	[ "$try" = 2 ] || sed 's/^/# first try: /' <<<"$wrong"
+	[ "$try" = 2 ] || printf '# first try: %s\n' "${wrong//$'\n'/$'\n# first try: '}"
 	return 1
 }
 

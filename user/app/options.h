@@ -65,7 +65,7 @@ struct ovl_options {
 	const char *record, *compare;
 	uint32_t n_bounds;
 	struct ovl_bound bounds[OVL_BOUNDS_MAX]; /* --fail-if, any of them */
-	long window_ms;				 /* of counting packets, 0: none; -1: not given, none */
+	long window_ms;				 /* of counting packets, 0: none; -1: not given */
 	bool deep;
 	uint32_t sample_hz; /* 0: as many as the cost budget allows */
 	const char *offloads;

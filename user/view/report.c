@@ -330,11 +330,12 @@ static void put_latency(struct ovl_buf *b, const struct ovl_facts *f, const stru
 		"loaded p50", "p99", "max");
 	put_latency_path(b, "overlay", over);
 	put_latency_path(b, "underlay", under);
-	ovl_plain_wrapped(b, ovl_facts_rr(f)
-			       ? "idle: one at a time, there and back; half of it is what qperf "
-				 "prints."
-			       : "idle: one at a time, before the load. loaded: while bulk fills "
-				 "the path, each from when it was due.");
+	ovl_plain_wrapped(
+		b, ovl_facts_rr(f)
+			   ? "idle: one at a time, there and back; half of it is what qperf "
+			     "prints."
+			   : "idle: one at a time, before the load. loaded: while bulk fills "
+			     "the path, each from when it was due.");
 }
 
 /** Counters that point to trouble when they move; the JSON document has all. */
