@@ -109,7 +109,7 @@ enum ovl_lost {
 #define OVL_EDGES_MAX	 4096 /* distinct steps from one hop to the next */
 #define OVL_WAIT_BUCKETS 120  /* of one histogram, see hist.h */
 #define OVL_WAITS_MAX	 1024 /* histograms: hop × kind × direction */
-#define OVL_SPAN_SLOTS	 8192 /* packets whose wait is being timed, a power of two */
+#define OVL_SPAN_BITS	 15   /* of the number of packets whose wait can be timed */
 #define OVL_DAEMONS_MAX	 64   /* processes behind tun devices, and kinds of system calls of one */
 #define OVL_SYSCALLS_MAX 1024
 #define OVL_SPAN_MAX_NS	 1000000000ull /* a wait longer than this is taken for a reused address */
@@ -236,6 +236,7 @@ enum ovl_packet_lost {
 	OVL_PACKET_LOST_SPAN = 0, /* no slot free for a wait, or a wait too old to be true */
 	OVL_PACKET_LOST_MAP,	  /* no room for a step, a histogram or a system call */
 	OVL_PACKET_LOST_DEPTH,	  /* devices nested deeper than is kept */
+	OVL_PACKET_LOST_RUN,	  /* the kernel did not run a program that was running already */
 	OVL_PACKET_LOST_KINDS,
 };
 

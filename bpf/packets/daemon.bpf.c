@@ -12,7 +12,7 @@ struct {
 	__type(value, __u32);
 } daemons SEC(".maps");
 
-/** What a daemon's thread is at, by thread. */
+/** What a daemon's thread is at, by thread; those that ended make room. */
 struct thread {
 	struct ovl_syscall_key call;
 	__u32 window; /* in which it began the system call */
@@ -21,7 +21,7 @@ struct thread {
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, OVL_TASK_ENTRIES);
 	__type(key, __u32);
 	__type(value, struct thread);

@@ -92,7 +92,7 @@ int ovl_queue(__u64 *ctx)
 
 	if (!c)
 		return 0;
-	hop = find_hop(c, skb->dev);
+	hop = find_hop(c, skb->dev, true);
 	outer = innermost(c);
 	if (hop.index != NO_HOP) {
 		p = look(skb, true);
@@ -152,13 +152,13 @@ int ovl_start_xmit(__u64 *ctx)
 
 	if (!c)
 		return 0;
-	hop = find_hop(c, (void *)ctx[1]);
+	hop = find_hop(c, (void *)ctx[1], true);
 	if (hop.index != NO_HOP) {
 		p = look(skb, true);
 		h = count_at(hop.index, OVL_POINT_XMIT, &p);
 		prepared(c, skb, h, &p, hop.index);
 		if (hop.flags & OVL_HOP_TUN)
-			span_begin(address(c, skb), OVL_WAIT_TUN, hop.index * 2, c->window);
+			span_begin(address(c, false, skb), OVL_WAIT_TUN, hop.index * 2, c->window);
 	}
 	if (c->depth >= LEVELS)
 		count(&packet_lost, OVL_PACKET_LOST_DEPTH);
@@ -204,12 +204,12 @@ int ovl_netif_rx(__u64 *ctx)
 
 	if (!c)
 		return 0;
-	hop = find_hop(c, skb->dev);
+	hop = find_hop(c, skb->dev, false);
 	if (hop.index == NO_HOP)
 		return 0;
 	p = look(skb, false);
 	count_at(hop.index, OVL_POINT_BACKLOG, &p);
-	span_begin(address(c, skb), OVL_WAIT_SOFTIRQ, hop.index * 2 + 1, c->window);
+	span_begin(address(c, false, skb), OVL_WAIT_SOFTIRQ, hop.index * 2 + 1, c->window);
 	outer = innermost(c);
 	if (outer && outer->hop != NO_HOP)
 		step(outer->hop * 2, hop.index * 2 + 1, p.ack);
@@ -226,12 +226,12 @@ static __always_inline int enter_gro(struct sk_buff *skb, enum ovl_packet_prog p
 
 	if (!c)
 		return 0;
-	hop = find_hop(c, skb->dev);
+	hop = find_hop(c, skb->dev, true);
 	if (hop.index == NO_HOP)
 		return 0;
 	p = look(skb, false);
 	count_at(hop.index, OVL_POINT_GRO, &p);
-	ns = span_end(address(c, skb), OVL_WAIT_SOCKET, &from, c->window);
+	ns = span_end(address(c, false, skb), OVL_WAIT_SOCKET, &from, c->window);
 	if (ns && hop.flags & OVL_HOP_TUNNEL) {
 		add_wait(hop.index, OVL_WAIT_DECAP_GRO, p.ack, ns);
 		step(from, hop.index * 2 + 1, p.ack);
@@ -251,6 +251,16 @@ int ovl_gro_frags(__u64 *ctx)
 	return enter_gro((void *)ctx[0], OVL_PACKET_GRO_FRAGS);
 }
 
+/* The device this packet was received by before; it may have changed the CPU since (RPS). */
+static __always_inline bool received_before(struct cpu *c, struct sk_buff *skb, __u32 *node)
+{
+	if (c->rx_skb == (__u64)skb) {
+		*node = c->rx_node;
+		return true;
+	}
+	return span_end(address(c, false, skb), OVL_WAIT_SOCKET, node, c->window);
+}
+
 SEC("tp_btf/netif_receive_skb")
 int ovl_receive(__u64 *ctx)
 {
@@ -263,7 +273,7 @@ int ovl_receive(__u64 *ctx)
 
 	if (!c)
 		return 0;
-	hop = find_hop(c, skb->dev);
+	hop = find_hop(c, skb->dev, true);
 	if (hop.index == NO_HOP) {
 		c->rx_skb = 0;
 		return 0;
@@ -271,13 +281,13 @@ int ovl_receive(__u64 *ctx)
 	node = hop.index * 2 + 1;
 	p = look(skb, false);
 	count_at(hop.index, OVL_POINT_RX, &p);
-	ns = span_end(address(c, skb), OVL_WAIT_SOFTIRQ, &from, c->window);
+	ns = span_end(address(c, false, skb), OVL_WAIT_SOFTIRQ, &from, c->window);
 	if (ns && from == node)
 		add_wait(hop.index, OVL_WAIT_SOFTIRQ, p.ack, ns);
-	else if (c->rx_skb == (__u64)skb && skb->skb_iif && c->rx_node != node)
-		step(c->rx_node, node, p.ack);
+	else if (skb->skb_iif && received_before(c, skb, &from) && from != node)
+		step(from, node, p.ack);
 	/* until a tunnel takes it on, or a process reads it */
-	span_begin(address(c, skb), OVL_WAIT_SOCKET, node, c->window);
+	span_begin(address(c, false, skb), OVL_WAIT_SOCKET, node, c->window);
 	c->rx_skb = (__u64)skb;
 	c->rx_node = node;
 	return 0;

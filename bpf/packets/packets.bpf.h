@@ -55,10 +55,10 @@ struct cpu {
 	struct queued queued; /* last net_dev_queue */
 	__u64 rx_skb;	      /* last netif_receive_skb, 0: something else came since */
 	__u32 rx_node;
-	__u64 raise_ns; /* NET_RX was raised and has not begun */
-	__u64 scratch;
+	__u64 raise_ns;	  /* NET_RX was raised and has not begun */
+	__u64 scratch[2]; /* of the device layer; of a task, which the former may interrupt */
 	struct {
-		__u64 dev;
+		__u64 device; /* netns << 32 | ifindex; 0: none */
 		struct ovl_hop_value hop;
 	} cache[CACHED];
 };
@@ -107,7 +107,7 @@ struct span {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, OVL_SPAN_SLOTS);
+	__uint(max_entries, 1 << OVL_SPAN_BITS);
 	__type(key, __u32);
 	__type(value, struct span);
 } spans __weak SEC(".maps");
@@ -134,11 +134,11 @@ static __always_inline struct cpu *open_cpu(enum ovl_packet_prog prog)
 		return (void *)0;
 	c = bpf_map_lookup_elem(&cpus, &zero);
 	if (c && c->window != window) {
-		c->window = window;
 		c->depth = 0;
 		c->queued.skb = c->rx_skb = c->raise_ns = 0;
-		for (int i = 0; i < CACHED; i++)
-			c->cache[i].dev = 0;
+		/* last: an interrupt before does all of it, and one after finds it done */
+		barrier();
+		c->window = window;
 	}
 	return c;
 }
@@ -147,32 +147,44 @@ static __always_inline struct cpu *open_cpu(enum ovl_packet_prog prog)
  * A pointer as a number to calculate with, which the verifier does not allow with a pointer: what
  * comes back from memory is one.
  */
-static __always_inline __u64 address(struct cpu *c, const volatile void *pointer)
+static __always_inline __u64 address(struct cpu *c, bool task, const volatile void *pointer)
 {
-	*(volatile __u64 *)&c->scratch = (__u64)pointer;
-	return *(volatile __u64 *)&c->scratch;
+	volatile __u64 *scratch = &c->scratch[task];
+
+	*scratch = (__u64)pointer;
+	return *scratch;
 }
 
-/** The hop of a device; index NO_HOP: not of the path. */
-static __always_inline struct ovl_hop_value find_hop(struct cpu *c, const struct net_device *dev)
+/**
+ * The hop of a device; index NO_HOP: not of the path. The cache goes by what the device is called,
+ * not by its address, which may be another's by now. keep: the cache may be written, as no
+ * interrupt gets here with that.
+ */
+static __always_inline struct ovl_hop_value find_hop(struct cpu *c, const struct net_device *dev,
+						     bool keep)
 {
-	struct ovl_hop_value none = {.index = NO_HOP}, *found;
+	struct ovl_hop_value hop = {.index = NO_HOP}, *found;
 	struct ovl_device_key key = {};
-	__u64 at = address(c, dev);
-	__u32 slot = (at >> 8 ^ at >> 12) & (CACHED - 1);
+	__u64 device;
+	__u32 slot;
 
 	if (!dev)
-		return none;
-	if (c->cache[slot].dev == at)
-		return c->cache[slot].hop;
+		return hop;
 	key.netns = dev->nd_net.net->ns.inum;
 	key.ifindex = dev->ifindex;
+	device = key.netns << 32 | key.ifindex;
+	slot = (key.netns * 5 + key.ifindex) & (CACHED - 1);
+	if (c->cache[slot].device == device)
+		return c->cache[slot].hop;
 	found = bpf_map_lookup_elem(&hops, &key);
 	if (found)
-		none = *found;
-	c->cache[slot].dev = at;
-	c->cache[slot].hop = none;
-	return none;
+		hop = *found;
+	if (keep) {
+		*(volatile __u64 *)&c->cache[slot].device = 0;
+		*(volatile struct ovl_hop_value *)&c->cache[slot].hop = hop;
+		*(volatile __u64 *)&c->cache[slot].device = device;
+	}
+	return hop;
 }
 
 static __always_inline void add_wait(__u32 hop, enum ovl_wait_kind kind, bool ack, __u64 ns)
@@ -200,7 +212,7 @@ static __always_inline void add_wait(__u32 hop, enum ovl_wait_kind kind, bool ac
 
 static __always_inline struct span *span_of(__u64 skb)
 {
-	__u32 slot = (skb * 0x9e3779b97f4a7c15ull) >> 51 & (OVL_SPAN_SLOTS - 1);
+	__u32 slot = (skb * 0x9e3779b97f4a7c15ull) >> (64 - OVL_SPAN_BITS);
 
 	return bpf_map_lookup_elem(&spans, &slot);
 }
@@ -231,7 +243,10 @@ static __always_inline void span_begin(__u64 skb, enum ovl_wait_kind kind, __u32
 	__sync_val_compare_and_swap(&s->skb, skb | 1, skb);
 }
 
-/** Its wait is over: how long it was and where it began; 0: not known. */
+/**
+ * Its wait is over: how long it was and where it began; 0: not known. What was read is true if the
+ * slot is still this packet's when it is set free.
+ */
 static __always_inline __u64 span_end(__u64 skb, enum ovl_wait_kind kind, __u32 *node, __u32 window)
 {
 	struct span *s = span_of(skb);
@@ -241,8 +256,7 @@ static __always_inline __u64 span_end(__u64 skb, enum ovl_wait_kind kind, __u32 
 		return 0;
 	ns = bpf_ktime_get_ns() - s->start_ns;
 	*node = s->node;
-	s->skb = 0;
-	if (ns >= OVL_SPAN_MAX_NS) {
+	if (__sync_val_compare_and_swap(&s->skb, skb, 0) != skb || ns >= OVL_SPAN_MAX_NS) {
 		count(&packet_lost, OVL_PACKET_LOST_SPAN);
 		return 0;
 	}

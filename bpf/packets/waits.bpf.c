@@ -13,9 +13,9 @@ int ovl_enqueue(__u64 *ctx)
 
 	if (!c)
 		return 0;
-	hop = find_hop(c, skb->dev);
+	hop = find_hop(c, skb->dev, true);
 	if (hop.index != NO_HOP)
-		span_begin(address(c, skb), OVL_WAIT_QDISC, hop.index * 2, c->window);
+		span_begin(address(c, false, skb), OVL_WAIT_QDISC, hop.index * 2, c->window);
 	return 0;
 }
 
@@ -28,7 +28,7 @@ int ovl_dequeue(__u64 *ctx)
 
 	/* an empty qdisc answers with nothing; several packets are a list */
 	for (int i = 0; c && skb && i < BULK; i++) {
-		__u64 ns = span_end(address(c, skb), OVL_WAIT_QDISC, &node, c->window);
+		__u64 ns = span_end(address(c, false, skb), OVL_WAIT_QDISC, &node, c->window);
 
 		if (ns)
 			add_wait(node / 2, OVL_WAIT_QDISC, false, ns);
@@ -46,12 +46,12 @@ int ovl_copy(__u64 *ctx)
 
 	if (!c)
 		return 0;
-	ns = span_end(address(c, (void *)ctx[0]), OVL_WAIT_TUN, &node, c->window);
+	ns = span_end(address(c, true, (void *)ctx[0]), OVL_WAIT_TUN, &node, c->window);
 	if (ns) {
 		add_wait(node / 2, OVL_WAIT_TUN, false, ns);
 		return 0;
 	}
-	ns = span_end(address(c, (void *)ctx[0]), OVL_WAIT_SOCKET, &node, c->window);
+	ns = span_end(address(c, true, (void *)ctx[0]), OVL_WAIT_SOCKET, &node, c->window);
 	if (ns)
 		add_wait(node / 2, OVL_WAIT_SOCKET, false, ns);
 	return 0;
@@ -83,8 +83,9 @@ int ovl_softirq(__u64 *ctx)
 	if (c->raise_ns)
 		add_wait(OVL_HOP_NONE, OVL_WAIT_RAISE, false, bpf_ktime_get_ns() - c->raise_ns);
 	c->raise_ns = 0;
-	/* what the last softirq received is not what this one does */
+	/* what the last softirq received is not what this one does, and no driver is at work here */
 	c->rx_skb = 0;
+	c->depth = 0;
 	return 0;
 }
 
