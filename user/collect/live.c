@@ -286,9 +286,11 @@ static int read_evidence(struct ovl_collect *c, const struct ovl_facts *facts, s
 int ovl_collect_begin(struct ovl_collect *c, struct ovl_err *err)
 {
 	uint32_t flipped = flip(c);
-	int rc = ovl_counters_begin(c->counters, err);
+	int rc = ovl_counters_begin(c->counters, err), window = ovl_packets_start(&c->packets);
 
-	ovl_packets_start(&c->packets);
+	if (!rc && window)
+		rc = ovl_err_set(err, OVL_EXIT_FAILED, window, "cannot begin to count packets: %s",
+				 strerror(-window));
 	if (!rc)
 		rc = drain(c, flipped, NULL, NULL, err);
 	if (!rc)

@@ -331,18 +331,40 @@ int ovl_packets_open(struct ovl_packets *p, const struct ovl_packets_spec *spec,
 	return 0;
 }
 
-void ovl_packets_start(struct ovl_packets *p)
+int ovl_packets_start(struct ovl_packets *p)
 {
 	const struct ovl_window_ops ops = {
 		.with = p, .attach = attach, .detach = detach, .set = set, .spent_ns = spent_ns};
 
-	if (p->skel && !p->window.running)
-		ovl_window_start(&p->window, &ops, p->window.length_ns, p->window.budget_ratio);
+	if (!p->skel || p->window.running)
+		return 0;
+	return ovl_window_start(&p->window, &ops, p->window.length_ns, p->window.budget_ratio);
 }
 
 int ovl_packets_drain(struct ovl_packets *p, struct ovl_sample *sample)
 {
 	return p->skel ? ovl_packets_read(p, sample) : 0;
+}
+
+/* What the kernel knows of a program, all zero when it does not say. */
+static struct bpf_prog_info prog_info(const struct ovl_packets *p, int prog)
+{
+	struct bpf_prog_info info = {0};
+	__u32 n = sizeof(info);
+
+	if (!p->wanted[prog] ||
+	    bpf_obj_get_info_by_fd(bpf_program__fd(program(p->skel, prog)), &info, &n))
+		return (struct bpf_prog_info){0};
+	return info;
+}
+
+uint64_t ovl_packets_missed(const struct ovl_packets *p)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < OVL_PACKET_PROGS; i++)
+		sum += prog_info(p, i).recursion_misses;
+	return sum;
 }
 
 void ovl_packets_costs(struct ovl_packets *p, uint64_t dispatch_ns, uint64_t fallback_ns,
@@ -353,13 +375,9 @@ void ovl_packets_costs(struct ovl_packets *p, uint64_t dispatch_ns, uint64_t fal
 	if (!p->skel)
 		return;
 	for (int i = 0; i < OVL_PACKET_PROGS; i++) {
-		struct bpf_prog_info info = {0};
-		__u32 n = sizeof(info);
+		const struct bpf_prog_info info = prog_info(p, i);
 
 		facts->packets.cost_ns[i] = 0;
-		if (!p->wanted[i] ||
-		    bpf_obj_get_info_by_fd(bpf_program__fd(program(p->skel, i)), &info, &n))
-			continue;
 		all_ns += info.run_time_ns;
 		all_n += info.run_cnt;
 		if (info.run_cnt >= RUNS_ENOUGH)

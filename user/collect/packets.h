@@ -53,8 +53,8 @@ struct ovl_packets {
  */
 int ovl_packets_open(struct ovl_packets *p, const struct ovl_packets_spec *spec,
 		     struct ovl_facts *facts, struct ovl_err *err);
-/** Start opening windows, or open the one that stays. */
-void ovl_packets_start(struct ovl_packets *p);
+/** Start opening windows, or open the one that stays. 0 or -errno: there will be none. */
+int ovl_packets_start(struct ovl_packets *p);
 /**
  * What was counted since the last call, into sample->{packets, self[].packet_runs}; NULL: only
  * forget it. 0 or -ENOMEM.
@@ -67,6 +67,8 @@ int ovl_packets_drain(struct ovl_packets *p, struct ovl_sample *sample);
  */
 void ovl_packets_costs(struct ovl_packets *p, uint64_t dispatch_ns, uint64_t fallback_ns,
 		       struct ovl_facts *facts);
+/** Events so far that the kernel kept from a program, as it ran on that CPU already. */
+uint64_t ovl_packets_missed(const struct ovl_packets *p);
 void ovl_packets_close(struct ovl_packets *p);
 
 /* collect/packets_read.c */

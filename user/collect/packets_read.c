@@ -219,17 +219,24 @@ static int read_maps(struct ovl_packets *p, struct ovl_sample *s)
 	return rc ? rc : read_hash(&calls);
 }
 
+static uint64_t lost_so_far(const struct ovl_packets *p, uint32_t kind)
+{
+	uint64_t sum = 0;
+
+	if (kind == OVL_PACKET_LOST_RUN)
+		return ovl_packets_missed(p);
+	if (bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.packet_lost), &kind, p->per_cpu))
+		return p->lost[kind];
+	for (int cpu = 0; cpu < p->cpus; cpu++)
+		sum += p->per_cpu[cpu];
+	return sum;
+}
+
 static void read_lost(struct ovl_packets *p, struct ovl_sample *sample)
 {
-	int fd = bpf_map__fd(p->skel->maps.packet_lost);
-
 	for (uint32_t i = 0; i < OVL_PACKET_LOST_KINDS; i++) {
-		uint64_t sum = 0;
+		uint64_t sum = lost_so_far(p, i);
 
-		if (bpf_map_lookup_elem(fd, &i, p->per_cpu))
-			continue;
-		for (int cpu = 0; cpu < p->cpus; cpu++)
-			sum += p->per_cpu[cpu];
 		if (sample)
 			sample->packets.lost[i] = sum - p->lost[i];
 		p->lost[i] = sum;
@@ -277,22 +284,20 @@ static int read_cpu(struct ovl_packets *p, struct ovl_sample *s)
 
 int ovl_packets_read(struct ovl_packets *p, struct ovl_sample *sample)
 {
-	struct ovl_window_count now;
-	int rc;
+	const struct ovl_window_count before = p->seen;
+	int rc = read_cpu(p, sample);
 
-	ovl_window_read(&p->window, &now);
-	rc = read_cpu(p, sample);
 	if (rc)
 		return rc;
-	/* between windows nothing is counted: there is nothing to read */
-	if (now.open_ns == p->seen.open_ns && now.opened == p->seen.opened)
-		return 0;
+	ovl_window_read(&p->window, &p->seen);
 	if (sample) {
-		sample->packets.open_ns = now.open_ns - p->seen.open_ns;
-		sample->packets.windows = now.opened - p->seen.opened;
-		sample->packets.windows_lost = now.failed - p->seen.failed;
+		sample->packets.open_ns = p->seen.open_ns - before.open_ns;
+		sample->packets.windows = p->seen.opened - before.opened;
+		sample->packets.windows_lost = p->seen.failed - before.failed;
 	}
-	p->seen = now;
+	/* between windows nothing is counted: there is nothing to read */
+	if (p->seen.open_ns == before.open_ns && p->seen.opened == before.opened)
+		return 0;
 	read_lost(p, sample);
 	read_runs(p, sample);
 	return read_maps(p, sample);

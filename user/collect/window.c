@@ -107,13 +107,15 @@ int ovl_window_start(struct ovl_window *w, const struct ovl_window_ops *ops, uin
 
 	*w = (struct ovl_window){
 		.ops = *ops, .length_ns = length_ns, .budget_ratio = budget_ratio, .held = w->held};
-	pthread_mutex_init(&w->lock, NULL);
 	w->stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (w->stop_fd < 0)
 		return -errno;
+	pthread_mutex_init(&w->lock, NULL);
 	w->running = true;
-	if (!length_ns)
-		return open_window(w);
+	if (!length_ns) {
+		open_window(w);
+		return 0;
+	}
 	/* signals are the session's */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -122,6 +124,7 @@ int ovl_window_start(struct ovl_window *w, const struct ovl_window_ops *ops, uin
 	if (!rc)
 		return 0;
 	close(w->stop_fd);
+	pthread_mutex_destroy(&w->lock);
 	w->running = false;
 	return -rc;
 }

@@ -39,7 +39,8 @@ struct ovl_window_count {
 
 /**
  * Open the first window now, and then one whenever the last has cost no more than budget_ratio of
- * a CPU since it began, at least a second apart (length_ns 0: one window without end). 0 or -errno.
+ * a CPU since it began, at least a second apart (length_ns 0: one window without end). One that
+ * cannot be opened is counted as failed. 0, or -errno: there will be none.
  */
 int ovl_window_start(struct ovl_window *w, const struct ovl_window_ops *ops, uint64_t length_ns,
 		     double budget_ratio);
