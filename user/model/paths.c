@@ -57,6 +57,16 @@ static struct ovl_point_value counted(const struct graph *g, uint32_t node)
 	return (struct ovl_point_value){0};
 }
 
+/* Packets of a device as they come to it: what is given to it is not cut into segments yet. */
+static uint64_t arrived(const struct graph *g, uint32_t node)
+{
+	ovl_vec_each(hop, &g->acc->hops) {
+		if (hop->link == node / 2)
+			return hop->n.at[node & 1 ? OVL_POINT_RX : OVL_POINT_QUEUE][g->dir].skbs;
+	}
+	return 0;
+}
+
 static int feature(const struct ovl_link *link, const char *name)
 {
 	ovl_vec_each(f, &link->features) {
@@ -157,7 +167,7 @@ static uint32_t beginning(const struct graph *g, const struct ovl_packets_model 
 
 	*pkts = 0;
 	ovl_vec_each(s, &g->acc->steps) {
-		uint64_t n = counted(g, s->from).skbs;
+		uint64_t n = arrived(g, s->from);
 		bool taken = false;
 
 		ovl_vec_each(path, &out->paths)

@@ -438,10 +438,12 @@ void ovl_json_self(ovl_json o, const struct ovl_facts *f, const struct ovl_model
 		ovl_json_u64(part, "window", m->packets.windows_lost);
 		ovl_json_u64(part, "skb_span", m->packets.lost[OVL_PACKET_LOST_SPAN]);
 		ovl_json_u64(part, "nesting", m->packets.lost[OVL_PACKET_LOST_DEPTH]);
+		ovl_json_u64(part, "run", m->packets.lost[OVL_PACKET_LOST_RUN]);
 	} else {
 		ovl_json_null(part, "window");
 		ovl_json_null(part, "skb_span");
 		ovl_json_null(part, "nesting");
+		ovl_json_null(part, "run");
 	}
 	ovl_json_u64(part, "drop_budget", lost[OVL_LOST_DROP_BUDGET]);
 	ovl_json_u64(part, "table", m->table_overflow);

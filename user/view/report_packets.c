@@ -65,11 +65,11 @@ static void put_hop(struct ovl_buf *b, const struct ovl_facts *f, const struct o
 			 (double)s->gro_in_pkts / (double)s->gro_out_pkts);
 	ovl_buf_printf(b, "  %-35s%-3s%8s", name, hop->received ? "rx" : "tx",
 		       count(n, p, hop->pkts));
-	ovl_buf_printf(b, "%7s  %s\n",
+	ovl_buf_printf(b, "%7s%s%s\n",
 		       ovl_units_number(per,
 					hop->pkts ? (double)hop->segs / (double)hop->pkts : NAN,
 					ratio, true),
-		       work);
+		       *work ? "  " : "", work);
 }
 
 static void put_paths(struct ovl_buf *b, const struct ovl_facts *f,
@@ -122,7 +122,7 @@ static void put_waits(struct ovl_buf *b, const struct ovl_facts *f,
 					      ovl_units_count((double)l->count), true));
 		for (int i = 0; i < 3; i++)
 			ovl_buf_printf(
-				b, "%8s",
+				b, "%10s",
 				ovl_units_text(t, times[i], ovl_units_time(times[i], true), true));
 		ovl_buf_puts(b, "\n");
 	}
@@ -145,10 +145,11 @@ static void put_tun(struct ovl_buf *b, const struct ovl_facts *f, const struct o
 		       count(c, p, t->rx_pkts));
 	if (!d->vnet_header)
 		ovl_buf_puts(&line, ", no aggregates (no vnet header)");
-	ovl_buf_printf(&line, "; a packet costs %.2f wake-ups, %.2f switches",
-		       (double)t->seen.wakeups * per, (double)t->seen.switches * per);
+	if (!isnan(per))
+		ovl_buf_printf(&line, "; a packet costs %.2f wake-ups, %.2f switches",
+			       (double)t->seen.wakeups * per, (double)t->seen.switches * per);
 	ovl_vec_each(call, &t->syscalls) {
-		if (shown++ < CALLS_SHOWN)
+		if (!isnan(per) && shown++ < CALLS_SHOWN)
 			ovl_buf_printf(&line, ", %.2f %s", (double)call->calls * per, call->name);
 	}
 	ovl_buf_printf(&line, "; CPU user %s, kernel %s",
@@ -175,10 +176,12 @@ static void put_basis(struct ovl_buf *b, const struct ovl_packets_model *p)
 					      ovl_units_time((double)p->span_ns, true), true));
 	ovl_buf_puts(&line, "; segs: wire segments in a packet");
 	if (ovl_packets_lossy(p))
-		ovl_buf_printf(&line, "; lost: %u windows, %llu waits, %llu for want of room",
+		ovl_buf_printf(&line,
+			       "; lost: %u windows, %llu waits, %llu for want of room, %llu runs",
 			       p->windows_lost, (unsigned long long)p->lost[OVL_PACKET_LOST_SPAN],
 			       (unsigned long long)(p->lost[OVL_PACKET_LOST_MAP] +
-						    p->lost[OVL_PACKET_LOST_DEPTH]));
+						    p->lost[OVL_PACKET_LOST_DEPTH]),
+			       (unsigned long long)p->lost[OVL_PACKET_LOST_RUN]);
 	ovl_plain_wrapped(b, ovl_buf_str(&line));
 	ovl_buf_fini(&line);
 }
@@ -191,7 +194,9 @@ void ovl_report_packets(struct ovl_buf *b, const struct ovl_facts *f, const stru
 		return;
 	ovl_buf_puts(b, "\nSEGMENTS AND WAITS PER HOP\n");
 	if (!p->valid) {
-		ovl_plain_wrapped(b, "Not known: no window was open while it counted.");
+		ovl_plain_wrapped(
+			b, p->windows_lost ? "Not known: the kernel refused to attach what counts."
+					   : "Not known: no window was open while it counted.");
 		return;
 	}
 	if (!p->paths.n && !p->latency.n)

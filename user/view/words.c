@@ -232,18 +232,26 @@ void ovl_words_elsewhere(struct ovl_buf *out, const struct ovl_facts *f, const s
 
 unsigned long long ovl_words_lost(const struct ovl_model *m)
 {
-	unsigned long long sum = 0;
+	unsigned long long sum = m->packets.windows_lost;
 
 	for (size_t i = 0; i < sizeof(m->self.lost_events) / sizeof(m->self.lost_events[0]); i++)
 		sum += m->self.lost_events[i];
+	for (int i = 0; i < OVL_PACKET_LOST_KINDS; i++)
+		sum += m->packets.lost[i];
 	return sum;
+}
+
+/* Probes that are at work, the sampler among them. */
+static unsigned probes(const struct ovl_facts *f)
+{
+	return f->progs_attached + f->packets.progs + (f->sample_hz ? 1 : 0);
 }
 
 void ovl_words_self(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m,
 		    bool ascii)
 {
 	char s[OVL_UNITS_MAX];
-	unsigned have = f->progs_attached + (f->sample_hz ? 1 : 0);
+	unsigned have = probes(f);
 	double lost = m->intervals ? (double)ovl_words_lost(m) : NAN;
 
 	ovl_buf_printf(out, "self %s",
@@ -259,7 +267,7 @@ void ovl_words_self_brief(struct ovl_buf *out, const struct ovl_facts *f, const 
 			  bool ascii)
 {
 	char s[OVL_UNITS_MAX];
-	unsigned have = f->progs_attached + (f->sample_hz ? 1 : 0);
+	unsigned have = probes(f);
 	double lost = m->intervals ? (double)ovl_words_lost(m) : NAN;
 
 	ovl_buf_printf(out, "self %s",
