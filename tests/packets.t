@@ -25,11 +25,13 @@ s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)
 s.bind(("", 9999))
 s.settimeout(20)
-open(sys.argv[1], "w").close()
+so_far = open(sys.argv[1], "w")
 got = 0
 try:
     while got < int(sys.argv[2]):
         got += len(s.recv(65535)) == int(sys.argv[3])
+        so_far.write(".")
+        so_far.flush()
 except OSError:
     pass
 print(got)
@@ -39,13 +41,18 @@ import os, socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for i in range(int(sys.argv[2])):
     s.sendto(b"x" * int(sys.argv[3]), (sys.argv[1], 9999))
-    if i % 16 == 15:
-        time.sleep(0.002)
+    if i % 16 != 15:
+        continue
+    # no more on the way than any queue holds: the sink's file grows by what arrives (20 s: it was lost)
+    for _ in range(20000):
+        time.sleep(0.001)
+        if sys.argv[4] != "sink" or os.path.getsize(sys.argv[5]) > i - 48:
+            break
     # without end, while a file is there
-    if len(sys.argv) > 4 and i % 16 == 15:
+    if sys.argv[4] == "while":
         if i == 15:
-            open(sys.argv[4], "w").close()
-        if not os.path.exists(sys.argv[4]):
+            open(sys.argv[5], "w").close()
+        if not os.path.exists(sys.argv[5]):
             break
 END
 
@@ -71,7 +78,7 @@ datagrams() {
 	lab exec "$1" pod2 -- python3 "$T/sink" "$T/bound" $MANY $SIZE >"$T/got" &
 	local sink=$!
 	wait_until test -e "$T/bound"
-	lab exec "$1" pod1 -- python3 "$T/send" 10.244.2.2 $MANY $SIZE
+	lab exec "$1" pod1 -- python3 "$T/send" 10.244.2.2 $MANY $SIZE sink "$T/bound"
 	wait $sink
 	GOT=$(cat "$T/got")
 }
@@ -116,8 +123,9 @@ truth() {
 	done < <(judge "$@")
 	[ $n = $# ] || ok 1 "$where: $# checks were made" "only $n"
 }
-# holds CHECK…: do they? (on a busy machine a run was seen to miss events, cause not known; then it is
-# made again, once, the first run's numbers are printed, and the second one is judged)
+# holds CHECK…: do they? (on a 6.18 kernel about one run in eight misses the packets of some softirqs: the
+# kernel's own run counts say that the programs were not run then, cause not known; such a run is made
+# again, once, the first one's numbers are printed, and the second one is judged)
 holds() {
 	local wrong
 
@@ -199,6 +207,8 @@ GSO="[(s['gso_in_pkts'] > 0, s['gso_out_segs'] > s['gso_in_pkts'], s['software']
 	if s['iface'] == 'eth0' and s['netns'].endswith('node1') and s['dir'] == 'data'][0]"
 LOST="{tuple(x['features_lost']) for p in d['paths'] for x in p['hops'] if p['side'] == 'tx' and
 	p['dir'] == 'data' and x['iface'] == 'eth0' and x['side'] == 'tx' and x['netns'].endswith('node1')}"
+APART="(lambda ways: [a for a in ways for b in ways if a is not b and b[-len(a):] == a] == [])([[(h['netns'],
+	h['iface'], h['side']) for h in p['hops']] for p in d['paths'] if p['dir'] == 'data'])"
 for how in on off; do
 	ip netns exec ovl-flannel-vxlan-node1 ethtool -K eth0 tx-udp_tnl-segmentation $how \
 		tx-udp_tnl-csum-segmentation $how >/dev/null 2>&1
@@ -211,11 +221,12 @@ for how in on off; do
 		holds "${SEGS[@]}" "who cuts: $GSO == $want" && break
 	done
 	truth "tunnel segmentation $how" "${SEGS[@]}" "who cuts: $GSO == $want" \
+		"no path is the end of another: $APART" \
 		"which offload ends there: $LOST == $lost"
 done
 
 # windows: an estimate, and called one
-start "$OVLTRACE" lab exec flannel-vxlan pod1 -- python3 "$T/send" 10.244.2.2 10000000 $SIZE "$T/sending"
+start "$OVLTRACE" lab exec flannel-vxlan pod1 -- python3 "$T/send" 10.244.2.2 10000000 $SIZE while "$T/sending"
 wait_until test -e "$T/sending"
 watch flannel-vxlan flannel.1 --window 50
 ended
@@ -229,6 +240,32 @@ run "$OVLTRACE" --iface flannel.1 --netns ovl-flannel-vxlan-node1 --for 1 --json
 truth "no --window" "nothing is known: (d['packets'], d['hops'], d['paths'], d['latency']) ==
 	(None, None, None, None)"
 lab down flannel-vxlan >/dev/null
+
+# without a tunnel: the same path but for it
+lab up flannel-hostgw >/dev/null
+ok $? "flannel-hostgw is up"
+CHECKS=(
+	"every datagram leaves by the underlay: $MANY <= $(hop node1 eth0)['xmit']['data']['pkts'] <= $MANY + 30"
+	"which counted as many: $(counted node1 eth0)"
+	"and their bytes: $(counted_bytes node1 eth0)"
+	"so did the pod: $(counted pod1 eth0)"
+	"and its bytes: $(counted_bytes pod1 eth0)"
+	"the port received what the pod sent: $(hop node1 vethpod1)['rx']['data']['pkts'] ==
+		$(hop pod1 eth0)['xmit']['data']['pkts']"
+	"the path is in order: [[(h['iface'], h['side']) for h in p['hops']][:4] for p in d['paths']
+		if p['dir'] == 'data' and p['hops'][0]['netns'].endswith('pod1')][0] ==
+		[('eth0', 'tx'), ('vethpod1', 'rx'), ('cni0', 'rx'), ('eth0', 'tx')]"
+)
+for try in 1 2; do
+	watch flannel-hostgw eth0 --deep
+	datagrams flannel-hostgw
+	ended
+	[ "$GOT" = $MANY ] || echo "# try $try: $GOT of $MANY datagrams arrived"
+	holds "${CHECKS[@]}" && [ "$GOT" = $MANY ] && break
+done
+is "$GOT" $MANY "flannel-hostgw: all datagrams arrived"
+truth flannel-hostgw "${CHECKS[@]}"
+lab down flannel-hostgw >/dev/null
 
 # the life of a packet through a tun device, and its daemon
 lab up flannel-udp >/dev/null

@@ -26,10 +26,11 @@ part run ./ovltrace --load iperf-like --iface flannel.1 --for 3 --json=/tmp/run.
 part document cat /tmp/run.json
 # three echoes, between an interval that has begun and one that ends after them
 cat > /tmp/deep.sh << 'END'
-./ovltrace --iface flannel.1 --netns ovl-flannel-vxlan-node1 --deep --for 600 --json=/tmp/deep.json \
+./ovltrace --iface flannel.1 --netns ovl-flannel-vxlan-node1 --deep --for 100 --json=/tmp/deep.json \
 	--jsonl=/tmp/deep.jsonl > /dev/null &
 pid=$!
 n=0
+# the run ends by itself, so none of these waits for ever
 until_more() {
 	until [ "$(grep -c '"type":"sample"' /tmp/deep.jsonl)" -gt "$n" ]; do
 		kill -0 $pid || break
