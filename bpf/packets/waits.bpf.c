@@ -83,7 +83,7 @@ int ovl_softirq(__u64 *ctx)
 	if (c->raise_ns)
 		add_wait(OVL_HOP_NONE, OVL_WAIT_RAISE, false, bpf_ktime_get_ns() - c->raise_ns);
 	c->raise_ns = 0;
-	/* what the last softirq received is not what this one does, and no driver is at work here */
+	/* what the last softirq received is not what this one does; no driver is at work here */
 	c->rx_skb = 0;
 	c->depth = 0;
 	return 0;
