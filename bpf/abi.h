@@ -91,13 +91,81 @@ enum ovl_prog {
 	OVL_PROG_COUNT,
 };
 
-/** Events that could not be kept, counted per CPU in `lost`. */
+/*
+ * Calls of kernel functions (bpf/funcs/), by the rows of hooks.def.
+ */
+#define OVL_FUNC_ENTRIES 2048 /* distinct (function, device) */
+
+enum ovl_func {
+#define FUNC(KEY, key, symbol, module, place, p, skb, bytes, b, touch, side, flags, lost) \
+	OVL_FUNC_##KEY,
+#include "hooks.def"
+	OVL_FUNC_COUNT,
+};
+
+/** Where a call's device and namespace are found. */
+enum ovl_func_place {
+	OVL_PLACE_SKB = 0, /* struct sk_buff */
+	OVL_PLACE_SK,	   /* struct sock */
+	OVL_PLACE_DEV,	   /* struct net_device */
+	OVL_PLACE_NET,	   /* struct net */
+	OVL_PLACE_NAPI,	   /* struct napi_struct */
+	OVL_PLACE_STATE,   /* struct nf_hook_state */
+	OVL_PLACE_PKT,	   /* a pointer to a pointer to the skb */
+};
+
+/** What one call moves, in bytes. */
+enum ovl_func_bytes {
+	OVL_BYTES_NONE = 0,
+	OVL_BYTES_LEN,	  /* of the skb */
+	OVL_BYTES_REST,	  /* of the skb, less an argument */
+	OVL_BYTES_ARG,	  /* an argument */
+	OVL_BYTES_RET,	  /* what the function returns, unless negative */
+	OVL_BYTES_RETLEN, /* length of the skb that it returns */
+	OVL_BYTES_TAIL,	  /* used part of the skb's head, headroom included */
+	OVL_BYTES_HEADLEN,
+	OVL_BYTES_PAGED,  /* what is not in the head */
+	OVL_BYTES_CSUM,	  /* from csum_start on */
+	OVL_BYTES_SEGHDR, /* headers times segments */
+};
+
+#define OVL_FUNC_NO	0xffu /* no such argument */
+#define OVL_FUNC_SLEEPS 1u    /* counted, not timed */
+
+/** A device of the path in the functions' own map of devices. */
+#define OVL_DEVICE_TUN 2u
+
+/** Key of what is counted of one function at one device (values: struct ovl_func_value, per CPU) */
+struct ovl_func_key {
+	__u64 netns;   /* inode, 0: not of the path */
+	__u32 ifindex; /* 0: unknown, or of no device */
+	__u16 func;    /* enum ovl_func */
+	__u16 turn;    /* 0 or 1: see ovl_func_turn */
+};
+
+struct ovl_func_value {
+	__u64 calls;
+	__u64 bytes;
+	__u64 segs;    /* wire segments of the skbs */
+	__u64 timed;   /* calls of which the times are known */
+	__u64 incl_ns; /* from entry to return */
+	__u64 excl_ns; /* the same without the other functions of the table that it called */
+};
+
+/** Events that could not be kept, counted per CPU in each object's map of losses. */
 enum ovl_lost {
-	OVL_LOST_STACK = 0,   /* bucket taken by another stack (-EEXIST), without the leaf too */
-	OVL_LOST_SAMPLE_MAP,  /* sample map full */
-	OVL_LOST_DROP_MAP,    /* drop map full */
-	OVL_LOST_DROP_BUDGET, /* drops beyond the per-second budget */
-	OVL_LOST_CONNECT_MAP, /* map of attempts to connect full */
+	OVL_LOST_STACK = 0,    /* bucket taken by another stack (-EEXIST), without the leaf too */
+	OVL_LOST_SAMPLE_MAP,   /* sample map full */
+	OVL_LOST_DROP_MAP,     /* drop map full */
+	OVL_LOST_DROP_BUDGET,  /* drops beyond the per-second budget */
+	OVL_LOST_CONNECT_MAP,  /* map of attempts to connect full */
+	OVL_LOST_FUNC_MAP,     /* calls of functions, for want of room */
+	OVL_LOST_FUNC_SPAN,    /* times of calls of which begin or end was not seen */
+	OVL_LOST_FUNC_MISSED,  /* runs that the kernel left out, because the program was running */
+	OVL_LOST_PACKET_MAP,   /* no room for a step, a histogram or a system call */
+	OVL_LOST_PACKET_SPAN,  /* no slot free for a wait, or a wait too old to be true */
+	OVL_LOST_PACKET_DEPTH, /* devices nested deeper than is kept */
+	OVL_LOST_PACKET_RUN, /* the kernel did not run a program that was running already */
 	OVL_LOST_COUNT,
 };
 
@@ -229,15 +297,6 @@ enum ovl_packet_prog {
 	OVL_PACKET_WAKING,
 	OVL_PACKET_SWITCH,
 	OVL_PACKET_PROGS,
-};
-
-/** Packet measurements that could not be made. */
-enum ovl_packet_lost {
-	OVL_PACKET_LOST_SPAN = 0, /* no slot free for a wait, or a wait too old to be true */
-	OVL_PACKET_LOST_MAP,	  /* no room for a step, a histogram or a system call */
-	OVL_PACKET_LOST_DEPTH,	  /* devices nested deeper than is kept */
-	OVL_PACKET_LOST_RUN,	  /* the kernel did not run a program that was running already */
-	OVL_PACKET_LOST_KINDS,
 };
 
 #endif

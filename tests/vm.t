@@ -7,6 +7,8 @@
 need python3 qemu-system-x86_64
 [ -x "$OVLTRACE" ] || skip_all "$OVLTRACE is not built"
 export OVLTRACE
+DATAGRAMS=$(realpath -m "${O:-.output}/tests/datagrams")
+[ -x "$DATAGRAMS" ] || skip_all "$DATAGRAMS is not built"
 
 # What runs in there. Each part of its output begins with a line "== NAME CODE".
 cat > "$T/inside" <<'EOS'
@@ -22,6 +24,8 @@ part load-module modprobe vxlan
 part doctor ./ovltrace doctor
 part doctor-json ./ovltrace doctor --json
 part up ./ovltrace lab up flannel-vxlan
+part tiers sh "$(dirname "$0")/tiers"
+for tier in tracepoint fentry kprobe; do part $tier cat /tmp/$tier.json; done
 part run ./ovltrace --load iperf-like --iface flannel.1 --for 3 --json=/tmp/run.json
 part document cat /tmp/run.json
 # three echoes, between an interval that has begun and one that ends after them
@@ -58,6 +62,35 @@ part programs bpftool prog show
 part complaints sh -c '! dmesg | grep -E "BUG:|WARNING:|Oops|Call Trace|soft lockup"'
 EOS
 
+# Exactly so many datagrams of prime sizes from pod to pod, on each tier.
+{ echo "DATAGRAMS=$DATAGRAMS" && cat; } > "$T/tiers" <<'EOS'
+pod() { echo ovl-flannel-vxlan-pod$1; }
+to=$(ip -n $(pod 2) -4 -o addr show dev eth0 | awk '{ sub("/.*", "", $4); print $4 }')
+# no neighbour is asked for again meanwhile
+for ns in $(pod 1) $(pod 2) ovl-flannel-vxlan-node1 ovl-flannel-vxlan-node2; do
+	ip -n $ns -4 neigh show | awk '$4 == "lladdr" { print $1, "lladdr", $5, "dev", $3 }' |
+		while read -r entry; do ip -n $ns neigh replace $entry nud permanent; done
+done
+for tier in tracepoint fentry kprobe; do
+	rm -f /tmp/jsonl
+	./ovltrace --iface flannel.1 --netns ovl-flannel-vxlan-node1 --deep --tier $tier -d 1 --for 60 \
+		--json=/tmp/$tier.json --jsonl=/tmp/jsonl > /dev/null 2> /tmp/err &
+	pid=$!
+	while ! grep -q '"sample"' /tmp/jsonl 2> /dev/null; do
+		kill -0 $pid 2> /dev/null || { echo "$tier: $(cat /tmp/err)"; continue 2; }
+		sleep 0.2
+	done
+	ip netns exec $(pod 2) "$DATAGRAMS" recv 9999 100 30 > /tmp/got &
+	got=$!
+	while kill -0 $got 2> /dev/null && ! grep -qs ready /tmp/got; do sleep 0.1; done
+	ip netns exec $(pod 1) "$DATAGRAMS" send $to 9999 50 1009 1399
+	wait $got
+	kill -INT $pid
+	wait $pid || echo "$tier: exit code $?"
+	grep -q '^100 120400$' /tmp/got || echo "$tier: received $(cat /tmp/got)"
+done
+EOS
+
 # part NAME: what it printed; code NAME: its exit code
 part() { awk -v want="$1" '/^== / { on = $2 == want; next } on' "$T/stdout"; }
 code() { awk -v want="$1" '/^== / && $2 == want { print $3 }' "$T/stdout"; }
@@ -71,7 +104,8 @@ doc() {
 
 # machine: what a kernel makes of it, with scripts/vm's exit code
 machine() {
-	scripts/vm --time 400 --add "$T/inside" "$kernel" -- sh "$T/inside" > "$T/stdout" 2> "$T/err"
+	scripts/vm --time 400 --add "$T/inside" --add "$T/tiers" --add "$DATAGRAMS" "$kernel" -- \
+		sh "$T/inside" > "$T/stdout" 2> "$T/err"
 }
 # emulator_died: QEMU ended by a signal or an error of its own, and the guest had not complained
 emulator_died() {
@@ -128,6 +162,11 @@ for kernel in 6.1 6.12; do
 	json "$T/run.json" '"# " + str({"load": d["load"], "probes": d["self"]["probes"],
 		"unclassified": d["cpu"]["unclassified_ratio"],
 		"stages": {s["key"]: s["share_ratio"] for s in d["cpu"]["stages"]}})' 2>&1
+	is "$(part tiers)" "" "$kernel: all datagrams arrive on every tier"
+	for tier in tracepoint fentry kprobe; do part $tier > "$T/$tier.json"; done
+	calls=$(tests/tiers_compare.py "$T/tracepoint.json" "$T/fentry.json" "$T/kprobe.json" 2>&1)
+	ok $? "$kernel: every tier counts the datagrams exactly" "$calls"
+	printf '%s\n' "$calls" | sed 's/^/# /'
 	is "$(code down)" 0 "$kernel: the lab goes down"
 	is "$(part labs)" "" "$kernel: every other topology comes up, reaches its ends and goes down"
 	is "$(part left)" "" "$kernel: no namespace is left"

@@ -75,6 +75,14 @@ struct net_device {
 	possible_net_t nd_net;
 };
 
+struct napi_struct {
+	struct net_device *dev;
+};
+
+struct nf_hook_state {
+	struct net *net;
+};
+
 struct in6_addr {
 	union {
 		__u8 u6_addr8[16];
@@ -93,7 +101,22 @@ struct sock_common {
 struct sock {
 	struct sock_common __sk_common;
 	int sk_err;
+	__u16 sk_type;
 	__u16 sk_protocol; /* a bit field before 5.6 */
+};
+
+struct msghdr {
+	unsigned int msg_flags;
+};
+
+struct nsproxy {
+	struct net *net_ns;
+};
+
+struct task_struct {
+	int pid;
+	int tgid;
+	struct nsproxy *nsproxy;
 };
 
 struct skb_shared_info {
@@ -109,17 +132,14 @@ struct sk_buff {
 	unsigned int data_len;
 	__u8 ip_summed : 2;
 	int skb_iif;
+	__u16 csum_start;
 	__be16 protocol;
 	__u16 network_header;
-	__u32 end; /* sk_buff_data_t */
+	__u32 tail; /* sk_buff_data_t */
+	__u32 end;  /* sk_buff_data_t */
 	unsigned char *head;
 	unsigned char *data;
 	char cb[48];
-};
-
-struct task_struct {
-	int pid;
-	int tgid;
 };
 
 /* what TCP keeps in sk_buff.cb */

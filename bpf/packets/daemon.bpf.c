@@ -39,7 +39,7 @@ static __always_inline struct thread *thread_of(__u32 tid)
 		bpf_map_update_elem(&threads, &tid, &fresh, BPF_NOEXIST);
 		t = bpf_map_lookup_elem(&threads, &tid);
 		if (!t)
-			count(&packet_lost, OVL_PACKET_LOST_MAP);
+			count(&packet_lost, OVL_LOST_PACKET_MAP);
 	}
 	return t;
 }
@@ -84,7 +84,7 @@ int ovl_sys_exit(__u64 *ctx)
 		v = bpf_map_lookup_elem(&syscalls, &t->call);
 	}
 	if (!v) {
-		count(&packet_lost, OVL_PACKET_LOST_MAP);
+		count(&packet_lost, OVL_LOST_PACKET_MAP);
 		return 0;
 	}
 	v->calls++;

@@ -60,7 +60,7 @@ static __always_inline void step(__u32 from, __u32 to, bool ack)
 	if (v)
 		v->skbs[ack ? OVL_DIR_ACK : OVL_DIR_DATA]++;
 	else
-		count(&packet_lost, OVL_PACKET_LOST_MAP);
+		count(&packet_lost, OVL_LOST_PACKET_MAP);
 }
 
 /* The device whose driver is at work on this CPU. */
@@ -161,7 +161,7 @@ int ovl_start_xmit(__u64 *ctx)
 			span_begin(address(c, false, skb), OVL_WAIT_TUN, hop.index * 2, c->window);
 	}
 	if (c->depth >= LEVELS)
-		count(&packet_lost, OVL_PACKET_LOST_DEPTH);
+		count(&packet_lost, OVL_LOST_PACKET_DEPTH);
 	c->depth++;
 	level = innermost(c);
 	if (level) {

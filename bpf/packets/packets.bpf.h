@@ -81,7 +81,7 @@ struct cpu {
 
 PER_CPU_ARRAY(cpus, 1, struct cpu);
 PER_CPU_ARRAY(packet_runs, OVL_PACKET_PROGS, __u64);
-PER_CPU_ARRAY(packet_lost, OVL_PACKET_LOST_KINDS, __u64);
+PER_CPU_ARRAY(packet_lost, OVL_LOST_COUNT, __u64);
 /** By hop index; user space makes it as large as there are hops. */
 PER_CPU_ARRAY(hop_counts, OVL_HOPS_MAX, struct ovl_hop_counts);
 PER_CPU_ARRAY(daemon_counts, OVL_HOPS_MAX, struct ovl_daemon_counts);
@@ -200,7 +200,7 @@ static __always_inline void add_wait(__u32 hop, enum ovl_wait_kind kind, bool ac
 		v = bpf_map_lookup_elem(&waits, &key);
 	}
 	if (!v) {
-		count(&packet_lost, OVL_PACKET_LOST_MAP);
+		count(&packet_lost, OVL_LOST_PACKET_MAP);
 		return;
 	}
 	v->sum_ns += ns;
@@ -233,7 +233,7 @@ static __always_inline void span_begin(__u64 skb, enum ovl_wait_kind kind, __u32
 	if ((old && old != skb && s->kind != OVL_WAIT_SOCKET && s->window == (__u16)window &&
 	     now_ns - s->start_ns < OVL_SPAN_MAX_NS) ||
 	    __sync_val_compare_and_swap(&s->skb, old, skb | 1) != old) {
-		count(&packet_lost, OVL_PACKET_LOST_SPAN);
+		count(&packet_lost, OVL_LOST_PACKET_SPAN);
 		return;
 	}
 	s->start_ns = now_ns;
@@ -257,7 +257,7 @@ static __always_inline __u64 span_end(__u64 skb, enum ovl_wait_kind kind, __u32 
 	ns = bpf_ktime_get_ns() - s->start_ns;
 	*node = s->node;
 	if (__sync_val_compare_and_swap(&s->skb, skb, 0) != skb || ns >= OVL_SPAN_MAX_NS) {
-		count(&packet_lost, OVL_PACKET_LOST_SPAN);
+		count(&packet_lost, OVL_LOST_PACKET_SPAN);
 		return 0;
 	}
 	return ns ? ns : 1;

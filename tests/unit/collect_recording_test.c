@@ -217,7 +217,7 @@ static void test_hostile(void)
 		{HEAD "{\"sample\":{\"flows\":[{\"ns\":9}]}}\n", "a flow names namespace 9"},
 		{HEAD "{\"sample\":{\"attempts\":[{\"ns\":9}]}}\n",
 		 "an attempt to connect names namespace 9"},
-		{HEAD "{\"sample\":{\"lost\":[1,2,3,4,5,6,7,8,9]}}\n", "too many entries"},
+		{HEAD "{\"sample\":{\"lost\":[1,2,3,4,5,6,7,8,9,10,11,12]}}\n", "too many entries"},
 		{HEAD "{\"sample\":{\"lost\":[true]}}\n", "not a whole number"},
 		{HEAD "{\"sample\":{\"retransmits_valid\":1}}\n", "neither true nor false"},
 		{HEAD "{\"end\":{\"samples\":7}}\n", "does not count"},

@@ -50,6 +50,7 @@ static void hostile_sample(struct ovl_sample *s)
 	s->phase = (uint8_t)(rnd() % 7);
 	s->pair = (uint32_t)rnd();
 	for (int i = 0; i < 4; i++) {
+		struct ovl_func_delta *f;
 		struct ovl_self_delta *self;
 		struct ovl_counter *c;
 		struct ovl_drop *d;
@@ -75,7 +76,17 @@ static void hostile_sample(struct ovl_sample *s)
 								   rnd() % 2};
 		self = ovl_vec_push(&s->self);
 		*self = (struct ovl_self_delta){
-			(uint32_t)rnd(), rnd(), {rnd(), rnd(), rnd()}, {rnd(), rnd()}};
+			(uint32_t)rnd(), rnd(), {rnd(), rnd(), rnd()}, {rnd(), rnd()}, rnd()};
+		f = ovl_vec_push(&s->funcs);
+		*f = (struct ovl_func_delta){.func = (uint8_t)rnd(),
+					     .ns = (uint32_t)rnd() % 3,
+					     .calls = rnd(),
+					     .bytes = rnd(),
+					     .segs = rnd(),
+					     .timed = rnd(),
+					     .incl_ns = rnd(),
+					     .excl_ns = rnd()};
+		memset(f->iface, 'i', sizeof(f->iface));
 		c = ovl_vec_push(&s->counters);
 		c->delta = (int64_t)rnd();
 		memset(c->name, 'x', sizeof(c->name));
@@ -91,6 +102,7 @@ static void hostile_sample(struct ovl_sample *s)
 		       sizeof(struct ovl_symbol_hit));
 	}
 	hostile_packets(&s->packets);
+	s->funcs_valid = rnd() % 2;
 	s->retransmits = rnd();
 	s->retransmits_valid = rnd() % 2;
 	s->load = (struct ovl_load_delta){.valid = rnd() % 4,

@@ -170,6 +170,8 @@ static inline void rnd_sample(struct ovl_sample *s, const struct ovl_facts *f)
 	rnd_packets(&s->packets, f);
 	ovl_vec_each(counter, &s->counters)
 		counter->ns = rnd() % 2 ? OVL_NS_MACHINE : counter->ns % (uint32_t)f->ns.n;
+	ovl_vec_each(func, &s->funcs)
+		func->ns = rnd() % 2 ? OVL_NS_MACHINE : func->ns % (uint32_t)f->ns.n;
 	ovl_vec_each(drop, &s->drops)
 		drop->ns = rnd() % 2 ? OVL_NS_MACHINE : drop->ns % (uint32_t)f->ns.n;
 	ovl_vec_each(reading, &s->readings)

@@ -67,7 +67,8 @@ static ovl_json parse(struct ovl_buf *b)
 
 #define MODEL_KEYS \
 	"duration_ns interval_ns load traffic devices verdict waterfall cpu paths copies " \
-	"segmentation latency drops counters flows findings attempts packets hops tun self"
+	"functions segmentation latency drops counters flows findings attempts packets hops tun " \
+	"self"
 
 /** Members by group, to their leaves. */
 static const char *const about_members[] = {

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "collect/collect.h"
 #include "model/metrics.h"
+#include "model/func.h"
 #include "model/stage.h"
 #include "view/findings.h"
 
@@ -103,6 +104,14 @@ static void list_hooks(struct ovl_buf *b)
 {
 #define HOOK(KEY, name, kind, gives) ovl_buf_printf(b, "%s\t%s\t%s\n", name, kind, gives);
 #include "../../bpf/hooks.def"
+	for (uint32_t i = 0; i < OVL_FUNC_COUNT; i++) {
+		const struct ovl_func_info *info = ovl_func_info(i);
+
+		if (*info->symbol)
+			ovl_buf_printf(b, "%s%s%s\tfentry or kprobe\twith --deep: %s\n",
+				       info->module, *info->module ? ":" : "", info->symbol,
+				       info->lost);
+	}
 }
 
 static void list_metrics(struct ovl_buf *b)

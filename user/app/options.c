@@ -212,6 +212,12 @@ static int set_choice(int key, const char *arg, struct ovl_options *o, struct ov
 		return o->rx_trunc || !strcmp(arg, "copy") ? 0
 							   : usage(err, key, arg, "copy or trunc");
 	case OPT_ALLOW: return ovl_allow_add(&o->allow, arg, err);
+	case OPT_TIER:
+		o->tier =
+			ovl_tier_find(arg) < 0 ? OVL_TIER_COUNT : (enum ovl_tier)ovl_tier_find(arg);
+		return o->tier < OVL_TIER_COUNT
+			       ? 0
+			       : usage(err, key, arg, "auto, tracepoint, fentry or kprobe");
 	case OPT_COLOR:
 		if (!strcmp(arg, "always"))
 			o->color = OVL_COLOR_ALWAYS;

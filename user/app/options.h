@@ -11,6 +11,7 @@
 #include "load/allow.h"
 #include "model/bound.h"
 #include "model/facts.h"
+#include "model/func.h"
 
 #define OVL_BOUNDS_MAX 16
 
@@ -65,9 +66,10 @@ struct ovl_options {
 	const char *record, *compare;
 	uint32_t n_bounds;
 	struct ovl_bound bounds[OVL_BOUNDS_MAX]; /* --fail-if, any of them */
+	uint32_t sample_hz;			 /* 0: as many as the cost budget allows */
 	long window_ms;				 /* of counting packets, 0: none; -1: not given */
-	bool deep;
-	uint32_t sample_hz; /* 0: as many as the cost budget allows */
+	enum ovl_tier tier;
+	bool deep; /* packets and kernel functions all the time */
 	const char *offloads;
 	enum ovl_lab_ipv6 ipv6;
 	uint32_t mtu, overlay_mtu, nodes, pods, vni; /* 0: not given */

@@ -12,11 +12,12 @@ static int check_no_trace(const struct ovl_options *o, struct ovl_err *err)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--no-trace needs --load iperf-like and --peer HOST (or, as "
 				   "root, the --iface of a lab or to make a twin of)");
-	if (o->jsonl.on || o->record || o->render_cols || o->sample_hz || o->deep ||
+	if (o->jsonl.on || o->record || o->render_cols || o->sample_hz || o->deep || o->tier ||
 	    o->window_ms >= 0)
-		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "--jsonl, --record, --render, --sample-hz, --window and --deep "
-				   "show what --no-trace leaves out");
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"--jsonl, --record, --render, --sample-hz, --window, --tier and --deep "
+			"show what --no-trace leaves out");
 	if (o->n_bounds || o->compare)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--fail-if and --compare judge what --no-trace leaves out: run "

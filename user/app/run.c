@@ -166,6 +166,7 @@ int ovl_run_instruments(struct ovl_session *s, const struct ovl_options *o, stru
 		.sample_budget_ratio = o->sample_hz ? 0 : SAMPLE_BUDGET,
 		.calibrate_ns = CALIBRATE_NS,
 		.packets = packets(o),
+		.tier = o->tier,
 	};
 
 	s->collect = ovl_collect_open(&spec, &s->scene->facts, s->scene->target.ns_fd, err);

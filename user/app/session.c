@@ -160,6 +160,7 @@ int ovl_session_take(struct ovl_session *s, enum ovl_phase phase, uint32_t pair,
 	if (rc)
 		return rc;
 	ovl_collect_costs(s->collect, facts);
+	ovl_collect_refresh(s->collect, facts);
 	s->sample.phase = (uint8_t)phase;
 	s->sample.pair = pair;
 	if (load)

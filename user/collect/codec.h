@@ -115,6 +115,7 @@ struct ovl_codec_vec {
 	size_t n, cap;
 };
 
+extern const struct ovl_codec_keys ovl_codec_funcs;
 extern const struct ovl_codec_table ovl_codec_facts;
 extern const struct ovl_codec_table ovl_codec_sample;
 extern const struct ovl_codec_table ovl_codec_packets; /* of a sample */

@@ -82,6 +82,24 @@ static const struct ovl_codec_field missing_fields[] = {
 static const struct ovl_codec_table missing_table =
 	OVL_CODEC_TABLE(struct ovl_missing, "a missing instrument", missing_fields);
 
+static const char *func_name(uint32_t value)
+{
+	return ovl_func_info(value)->key;
+}
+
+/* A function that a newer version counts is no function of this one's. */
+const struct ovl_codec_keys ovl_codec_funcs = {OVL_FUNC_COUNT, func_name, ovl_func_find,
+					       OVL_FUNC_COUNT};
+static const struct ovl_codec_keys tier_keys = {OVL_TIER_COUNT, ovl_tier_name, ovl_tier_find,
+						OVL_TIER_AUTO};
+
+static const struct ovl_codec_field func_fields[] = {
+	OVL_F_KEY(struct ovl_func_probe, func, ovl_codec_funcs),
+	OVL_F_KEY(struct ovl_func_probe, tier, tier_keys),
+};
+static const struct ovl_codec_table func_table =
+	OVL_CODEC_TABLE(struct ovl_func_probe, "a probed function", func_fields);
+
 static const struct ovl_codec_field setting_fields[] = {
 	OVL_F(struct ovl_setting, name, STR),
 	OVL_F(struct ovl_setting, value, STR),
@@ -107,9 +125,11 @@ static const struct ovl_codec_field facts_fields[] = {
 	OVL_F(struct ovl_facts, sample_cost_ns, UINT),
 	OVL_F(struct ovl_facts, drop_cost_ns, UINT),
 	OVL_F(struct ovl_facts, retransmit_cost_ns, UINT),
+	OVL_F(struct ovl_facts, func_cost_ns, UINT),
 	OVL_F_MAX(struct ovl_facts, progs_attached, 4096),
 	OVL_F_SUB(struct ovl_facts, packets, packet_table),
 	OVL_F_VEC(struct ovl_facts, daemons, daemon_table, OVL_DAEMONS_MAX),
+	OVL_F_VEC(struct ovl_facts, funcs, func_table, 1024),
 	OVL_F_VEC(struct ovl_facts, missing, missing_table, 1024),
 	OVL_F_VEC(struct ovl_facts, config, setting_table, 1024),
 };

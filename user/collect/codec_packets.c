@@ -69,7 +69,6 @@ static const struct ovl_codec_field packets_fields[] = {
 	OVL_F_VEC(struct ovl_packets_delta, waits, wait_table, OVL_WAITS_MAX),
 	OVL_F_VEC(struct ovl_packets_delta, daemons, daemon_table, OVL_DAEMONS_MAX),
 	OVL_F_VEC(struct ovl_packets_delta, syscalls, syscall_table, OVL_SYSCALLS_MAX),
-	OVL_F_ARRAY(struct ovl_packets_delta, lost),
 };
 const struct ovl_codec_table ovl_codec_packets =
 	OVL_CODEC_TABLE(struct ovl_packets_delta, "the packets", packets_fields);

@@ -140,9 +140,24 @@ static const struct ovl_codec_field self_fields[] = {
 	OVL_F(struct ovl_self_delta, user_ns, OPT),
 	OVL_F_ARRAY(struct ovl_self_delta, runs),
 	OVL_F_ARRAY(struct ovl_self_delta, packet_runs),
+	OVL_F(struct ovl_self_delta, func_runs, UINT),
 };
 static const struct ovl_codec_table self_table =
 	OVL_CODEC_TABLE(struct ovl_self_delta, "own cost", self_fields);
+
+static const struct ovl_codec_field func_fields[] = {
+	OVL_F_KEY(struct ovl_func_delta, func, ovl_codec_funcs),
+	OVL_F(struct ovl_func_delta, ns, UINT),
+	OVL_F(struct ovl_func_delta, iface, STR),
+	OVL_F(struct ovl_func_delta, calls, UINT),
+	OVL_F(struct ovl_func_delta, bytes, UINT),
+	OVL_F(struct ovl_func_delta, segs, UINT),
+	OVL_F(struct ovl_func_delta, timed, UINT),
+	OVL_F(struct ovl_func_delta, incl_ns, UINT),
+	OVL_F(struct ovl_func_delta, excl_ns, UINT),
+};
+static const struct ovl_codec_table func_table =
+	OVL_CODEC_TABLE(struct ovl_func_delta, "a function's calls", func_fields);
 
 static const struct ovl_codec_field load_fields[] = {
 	OVL_F(struct ovl_load_delta, valid, BOOL),
@@ -251,6 +266,8 @@ static const struct ovl_codec_field sample_fields[] = {
 	OVL_F(struct ovl_sample, flows_valid, BOOL),
 	OVL_F(struct ovl_sample, attempts_valid, BOOL),
 	OVL_F_SUB(struct ovl_sample, packets, ovl_codec_packets),
+	OVL_F_VEC(struct ovl_sample, funcs, func_table, 100000),
+	OVL_F(struct ovl_sample, funcs_valid, BOOL),
 	OVL_F(struct ovl_sample, retransmits, UINT),
 	OVL_F(struct ovl_sample, retransmits_valid, BOOL),
 	OVL_F_SUB(struct ovl_sample, load, load_table),
@@ -306,6 +323,11 @@ int ovl_codec_sample_check(const struct ovl_sample *s, const struct ovl_facts *f
 	rc = ovl_codec_packets_check(&s->packets, f, err);
 	if (rc)
 		return rc;
+	ovl_vec_each(func, &s->funcs) {
+		rc = bad_ns(func->ns, "a function's calls", f, err);
+		if (rc)
+			return rc;
+	}
 	ovl_vec_each(drop, &s->drops) {
 		rc = bad_ns(drop->ns, "a drop", f, err);
 		if (rc)

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "model/facts.h"
+#include "model/func.h"
 #include "model/sample.h"
 
 /** When packets are counted at the devices of the path. */
@@ -33,6 +34,12 @@ struct ovl_collect_spec {
 	 */
 	double sample_budget_ratio;
 	struct ovl_packets_spec packets; /* all zero: packets are not counted */
+	/*
+	 * Calls of kernel functions are counted all the time where packets.deep says so, or a tier
+	 * other than auto and tracepoint. With packets.deep, payload copies are counted by
+	 * tracepoints where functions cannot be probed.
+	 */
+	enum ovl_tier tier;
 };
 
 struct ovl_collect;
@@ -69,6 +76,8 @@ int ovl_collect_end(struct ovl_collect *c, const struct ovl_facts *facts, struct
  * after each ovl_collect_end, or before the report.
  */
 void ovl_collect_costs(struct ovl_collect *c, struct ovl_facts *facts);
+/** Follow what has changed on the machine between intervals: modules that were loaded. Cheap. */
+void ovl_collect_refresh(struct ovl_collect *c, struct ovl_facts *facts);
 void ovl_collect_close(struct ovl_collect *c);
 
 /* collect/target.c: find the interface and its path */

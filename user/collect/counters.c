@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "collect/links.h"
+#include "collect/losses.h"
 #include "collect/netns.h"
 #include "collect/procnet.h"
 
@@ -30,6 +31,7 @@ struct item {
 struct ns_counters {
 	uint32_t ns; /* index into the facts */
 	struct ovl_links *links;
+	struct ovl_losses *losses;
 	int fd[FILE_COUNT]; /* -1: this kernel has none */
 	OVL_VEC(struct item) items;
 	size_t cursor; /* where the next counter is expected: the order hardly ever changes */
@@ -200,6 +202,7 @@ static void read_ns(struct ovl_counters *c, struct ns_counters *ns)
 		else
 			ovl_procnet_pairs(c->text.s, take_counter, ns);
 	}
+	ovl_losses_read(ns->losses, ns->links, take_counter, ns);
 	c->failed |= ns->failed;
 }
 
@@ -255,6 +258,9 @@ static int open_ns(struct ovl_counters *c, const struct ovl_facts *facts, uint32
 	ns->links = ovl_links_open(ns_fd, err);
 	if (!ns->links)
 		return -EIO;
+	ns->losses = ovl_losses_open(facts, index, ns_fd);
+	if (!ns->losses)
+		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	rc = ovl_netns_run(ns_fd, open_files, ns);
 	if (rc)
 		return ovl_err_set(err, OVL_EXIT_FAILED, rc,
@@ -430,7 +436,6 @@ int ovl_counters_end(struct ovl_counters *c, const struct ovl_facts *facts,
 {
 	int rc = read_all(c, err);
 
-	(void)facts;
 	if (rc)
 		return rc;
 	sample->start_ts_ns = c->before_ts_ns;
@@ -442,6 +447,11 @@ int ovl_counters_end(struct ovl_counters *c, const struct ovl_facts *facts,
 		rc = put_cpu(c, i, sample);
 	for (size_t i = 0; !rc && i < c->links.n; i++)
 		rc = put_link(&c->links.v[i], sample);
+	for (size_t i = 0; !rc && i < c->links.n; i++)
+		rc = c->links.v[i].gone ? 0
+					: ovl_losses_link(&facts->links.v[c->links.v[i].link],
+							  &c->links.v[i].before, &c->links.v[i].now,
+							  put_counter, sample);
 	for (size_t i = 0; !rc && i < c->ns.n; i++)
 		rc = put_ns(&c->ns.v[i], sample);
 	if (!rc)
@@ -456,6 +466,7 @@ void ovl_counters_close(struct ovl_counters *c)
 		return;
 	ovl_vec_each(ns, &c->ns) {
 		ovl_links_close(ns->links);
+		ovl_losses_close(ns->losses);
 		for (int i = 0; i < FILE_COUNT; i++)
 			if (ns->fd[i] >= 0)
 				close(ns->fd[i]);

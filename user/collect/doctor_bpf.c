@@ -14,6 +14,8 @@
 
 #include "base/clock.h"
 #include "collect/doctor_say.h"
+#include "collect/hooks.h"
+#include "model/func.h"
 
 #define PROBED	 "netif_receive_skb" /* exported: a function of its own in every kernel */
 #define SPIN_NS	 50000000ull	     /* the sampler is waited for that long */
@@ -266,6 +268,39 @@ static enum ovl_check_state check_cpu_events(const char *iface, struct btf *btf,
 			      paranoid);
 }
 
+/* Which functions of the table this kernel has; those of modules not loaded are not missed. */
+static enum ovl_check_state check_functions(const char *iface, struct btf *btf, char *text)
+{
+	struct ovl_hooks hooks = {0};
+	const int rc = ovl_hooks_resolve(&hooks);
+	unsigned known = 0, modules = 0, missing = 0;
+	const char *first = "";
+
+	(void)iface;
+	(void)btf;
+	for (uint32_t i = 0; !rc && i < OVL_FUNC_COUNT; i++) {
+		const struct ovl_func_info *info = ovl_func_info(i);
+
+		if (!*info->symbol)
+			continue;
+		if (hooks.type[i].id)
+			known++;
+		else if (*info->module)
+			modules++;
+		else if (!missing++)
+			first = info->symbol;
+	}
+	ovl_hooks_fini(&hooks);
+	if (rc)
+		return ovl_doctor_say(OVL_CHECK_MISSING, text,
+				      "the kernel's functions could not be looked up: %s",
+				      strerror(-rc));
+	return ovl_doctor_say(missing ? OVL_CHECK_MISSING : OVL_CHECK_OK, text,
+			      "functions to count that BTF knows: %u; of modules that are not "
+			      "loaded: %u; unknown: %u%s%s",
+			      known, modules, missing, missing ? ", first " : "", first);
+}
+
 static enum ovl_check_state check_bpf_stats(const char *iface, struct btf *btf, char *text)
 {
 	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
@@ -293,6 +328,8 @@ const struct ovl_doctor_check *ovl_doctor_bpf_checks(size_t *n)
 		{"fentry", "exact function counts and times (tier fentry)", check_fentry},
 		{"kprobe", "the same by kprobes where fentry is refused (tier kprobe)",
 		 check_kprobe},
+		{"functions", "counts and times of these kernel functions (see `list hooks`)",
+		 check_functions},
 		{"bpf_stats", "the calibration of what the own programs cost", check_bpf_stats},
 	};
 

@@ -108,6 +108,7 @@ static void name(const struct ovl_drops *d, const struct ovl_drop_key *key, stru
 	int symbol = d->ksyms ? ovl_ksyms_find(d->ksyms, key->location) : -1;
 	struct ovl_symbol_class class;
 	char number[16];
+	int by_reason;
 
 	ovl_str_copy(drop->reason, sizeof(drop->reason),
 		     ovl_reasons_name(d->reasons, key->reason, number, sizeof(number)));
@@ -119,7 +120,10 @@ static void name(const struct ovl_drops *d, const struct ovl_drop_key *key, stru
 	}
 	ovl_str_copy(drop->symbol, sizeof(drop->symbol), ovl_ksyms_name(d->ksyms, symbol));
 	ovl_classify_symbol(drop->symbol, &class);
-	if (class.strong != OVL_CLASS_NONE)
+	by_reason = ovl_reasons_stage(drop->reason, drop->symbol);
+	if (by_reason >= 0)
+		drop->stage = (uint8_t)by_reason;
+	else if (class.strong != OVL_CLASS_NONE)
 		drop->stage = class.strong;
 	else if (class.weak != OVL_CLASS_NONE)
 		drop->stage = class.weak;

@@ -13,8 +13,10 @@
 #include "collect/counters.h"
 #include "collect/drops.h"
 #include "collect/evidence.h"
+#include "collect/funcs.h"
 #include "collect/instruments.h"
 #include "collect/ksyms.h"
+#include "collect/lost.h"
 #include "collect/packets.h"
 #include "collect/reasons.h"
 #include "collect/sampler.h"
@@ -38,13 +40,14 @@ struct ovl_collect {
 	struct ovl_connects *connects;
 	struct ovl_evidence_reader *evidence;
 	struct ovl_packets packets;
+	struct ovl_funcs *funcs; /* NULL: nobody asked for them */
 	struct ovl_calibration calibration;
 	bool recalibrated;  /* costs were measured again under load */
 	unsigned int again; /* tries left to measure what was unknown at the start */
 	struct ovl_self self;
 	uint64_t *runs[OVL_PROG_COUNT]; /* by possible CPU, at the last reading */
 	uint64_t *scratch;
-	uint64_t lost[OVL_LOST_COUNT]; /* at the last reading */
+	struct ovl_lost_seen lost;
 };
 
 static int alloc_counts(struct ovl_collect *c, struct ovl_err *err)
@@ -105,6 +108,18 @@ static int open_sampler(struct ovl_collect *c, uint32_t hz, struct ovl_facts *fa
 	return 0;
 }
 
+/* What cannot be probed is said; what was asked for by name and is not possible is an error. */
+static int open_funcs(struct ovl_collect *c, const struct ovl_collect_spec *spec,
+		      struct ovl_facts *facts, struct ovl_err *err)
+{
+	bool named = spec->tier == OVL_TIER_FENTRY || spec->tier == OVL_TIER_KPROBE;
+
+	if (!spec->packets.deep && !named)
+		return 0;
+	c->funcs = ovl_funcs_open(spec->tier, facts, err);
+	return c->funcs ? 0 : -ENOTSUP;
+}
+
 static int open_bpf(struct ovl_collect *c, const struct ovl_collect_spec *spec,
 		    struct ovl_facts *facts, struct ovl_err *err)
 {
@@ -133,6 +148,8 @@ static int open_bpf(struct ovl_collect *c, const struct ovl_collect_spec *spec,
 	if ((spec->packets.deep || spec->packets.window_ns) &&
 	    ovl_packets_open(&c->packets, &spec->packets, facts, err))
 		return -ENOMEM;
+	if (open_funcs(c, spec, facts, err))
+		return -ENOTSUP;
 	rc = open_sampler(c, affordable_hz(spec, facts), facts, &why);
 	if (facts->progs_attached || c->sampler)
 		return 0;
@@ -156,6 +173,7 @@ struct ovl_collect *ovl_collect_open(const struct ovl_collect_spec *spec, struct
 	facts->sample_hz = 0;
 	facts->progs_attached = 0;
 	facts->sample_cost_ns = facts->drop_cost_ns = facts->retransmit_cost_ns = 0;
+	facts->func_cost_ns = 0;
 	/* "v1.1" → "1.1" */
 	ovl_str_copy(facts->libbpf_version, sizeof(facts->libbpf_version),
 		     libbpf_version_string() + 1);
@@ -210,25 +228,10 @@ static uint32_t flip(struct ovl_collect *c)
 	if (c->bpf) {
 		bits = c->sampler ? ovl_sampler_flips(c->sampler) : OVL_ACTIVE_EVENTS;
 		ovl_instruments_flip(&c->in, bits);
+		if (c->funcs)
+			ovl_funcs_flip(c->funcs);
 	}
 	return bits;
-}
-
-static void read_lost(struct ovl_collect *c, struct ovl_sample *s)
-{
-	int fd = bpf_map__fd(c->in.skel->maps.lost);
-
-	for (uint32_t i = 0; i < OVL_LOST_COUNT; i++) {
-		uint64_t sum = 0;
-
-		if (ovl_instruments_per_cpu(&c->in, fd, i, c->scratch))
-			continue;
-		for (int cpu = 0; cpu < c->in.cpus_possible; cpu++)
-			sum += c->scratch[cpu];
-		if (s)
-			s->lost[i] = sum - c->lost[i];
-		c->lost[i] = sum;
-	}
 }
 
 static void read_runs(struct ovl_collect *c, struct ovl_sample *s)
@@ -255,7 +258,8 @@ static int drain(struct ovl_collect *c, uint32_t flipped, const struct ovl_facts
 
 	if (!c->bpf)
 		return 0;
-	read_lost(c, s);
+	ovl_lost_drain(&c->lost, bpf_map__fd(c->in.skel->maps.lost), (size_t)c->in.cpus_possible,
+		       c->scratch, s);
 	read_runs(c, s);
 	if (c->sampler)
 		rc = ovl_sampler_drain(c->sampler, flipped, s, err);
@@ -263,6 +267,8 @@ static int drain(struct ovl_collect *c, uint32_t flipped, const struct ovl_facts
 		rc = ovl_drops_drain(c->drops, facts, s, err);
 	if (!rc && ovl_packets_drain(&c->packets, s))
 		rc = ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "no memory for the packets");
+	if (!rc && c->funcs)
+		rc = ovl_funcs_drain(c->funcs, facts, s, err);
 	return rc;
 }
 
@@ -342,10 +348,28 @@ int ovl_collect_end(struct ovl_collect *c, const struct ovl_facts *facts, struct
 
 void ovl_collect_costs(struct ovl_collect *c, struct ovl_facts *facts)
 {
+	uint64_t body;
+
 	if (!c->bpf)
 		return;
 	ovl_calibrate_facts(&c->calibration, facts);
 	ovl_packets_costs(&c->packets, c->calibration.dispatch_ns, facts->drop_cost_ns, facts);
+	if (!c->funcs)
+		return;
+	/*
+	 * A trampoline's dispatch is a tracepoint's. A kprobe's is not, and has not been measured:
+	 * the own cost is unknown then.
+	 */
+	body = ovl_funcs_body_ns(c->funcs);
+	ovl_vec_each(probe, &facts->funcs)
+		body = probe->tier == OVL_TIER_KPROBE ? 0 : body;
+	facts->func_cost_ns = body ? body + c->calibration.dispatch_ns : 0;
+}
+
+void ovl_collect_refresh(struct ovl_collect *c, struct ovl_facts *facts)
+{
+	if (c->funcs)
+		ovl_funcs_poll(c->funcs, facts);
 }
 
 void ovl_collect_close(struct ovl_collect *c)
@@ -360,6 +384,7 @@ void ovl_collect_close(struct ovl_collect *c)
 	ovl_connects_close(c->connects);
 	ovl_evidence_close(c->evidence);
 	ovl_packets_close(&c->packets);
+	ovl_funcs_close(c->funcs);
 	if (c->bpf)
 		ovl_instruments_close(&c->in);
 	ovl_ksyms_close(c->ksyms);

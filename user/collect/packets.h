@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "bpf/abi.h"
 #include "collect/collect.h"
+#include "collect/lost.h"
 #include "collect/window.h"
 #include "model/facts.h"
 #include "model/sample.h"
@@ -35,7 +36,8 @@ struct ovl_packets {
 	struct ovl_window_count seen; /* at the last reading, as all that follows */
 	ovl_packets_entries counts, scheduled, steps, waits, syscalls;
 	uint64_t *runs[OVL_PACKET_PROGS]; /* by possible CPU */
-	uint64_t lost[OVL_PACKET_LOST_KINDS];
+	struct ovl_lost_seen lost;
+	uint64_t missed; /* runs that the kernel left out */
 	struct {
 		int pid;
 		uint32_t link;

@@ -219,28 +219,15 @@ static int read_maps(struct ovl_packets *p, struct ovl_sample *s)
 	return rc ? rc : read_hash(&calls);
 }
 
-static uint64_t lost_so_far(const struct ovl_packets *p, uint32_t kind)
-{
-	uint64_t sum = 0;
-
-	if (kind == OVL_PACKET_LOST_RUN)
-		return ovl_packets_missed(p);
-	if (bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.packet_lost), &kind, p->per_cpu))
-		return p->lost[kind];
-	for (int cpu = 0; cpu < p->cpus; cpu++)
-		sum += p->per_cpu[cpu];
-	return sum;
-}
-
 static void read_lost(struct ovl_packets *p, struct ovl_sample *sample)
 {
-	for (uint32_t i = 0; i < OVL_PACKET_LOST_KINDS; i++) {
-		uint64_t sum = lost_so_far(p, i);
+	const uint64_t missed = ovl_packets_missed(p);
 
-		if (sample)
-			sample->packets.lost[i] = sum - p->lost[i];
-		p->lost[i] = sum;
-	}
+	ovl_lost_drain(&p->lost, bpf_map__fd(p->skel->maps.packet_lost), (size_t)p->cpus,
+		       p->per_cpu, sample);
+	if (sample && missed > p->missed)
+		sample->lost[OVL_LOST_PACKET_RUN] += missed - p->missed;
+	p->missed = missed;
 }
 
 static void read_runs(struct ovl_packets *p, struct ovl_sample *sample)

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "model/facts.h"
+#include "model/stage.h"
 
 #define SUBSYS_SHIFT 16 /* SKB_DROP_REASON_SUBSYS_SHIFT: reasons above belong to a subsystem */
 
@@ -193,6 +194,23 @@ static bool matches(const char *pattern, const char *s)
 	if (n && pattern[n - 1] == '*')
 		return !strncmp(pattern, s, n - 1);
 	return !strcmp(pattern, s);
+}
+
+static const struct drop_stage {
+	const char *reason, *symbol;
+	uint8_t stage;
+} drop_stages[] = {
+#define DROP_STAGE(reason, symbol, stage) {reason, symbol, OVL_STAGE_##stage},
+#include "drop_stages.def"
+};
+
+int ovl_reasons_stage(const char *reason, const char *symbol)
+{
+	for (size_t i = 0; i < sizeof(drop_stages) / sizeof(drop_stages[0]); i++)
+		if (matches(drop_stages[i].reason, reason) &&
+		    matches(drop_stages[i].symbol, symbol))
+			return drop_stages[i].stage;
+	return -1;
 }
 
 bool ovl_reasons_benign(const char *reason, const char *symbol, uint16_t protocol, uint64_t pkts)

@@ -28,6 +28,11 @@ const char *ovl_reasons_name(const struct ovl_reasons *r, uint32_t value, char *
 uint32_t ovl_reasons_kfree_skb_args(const struct ovl_reasons *r);
 uint32_t ovl_reasons_retransmit_args(const struct ovl_reasons *r);
 /**
+ * enum ovl_stage of a drop where its reason tells more than the function that freed it, by the
+ * table drop_stages.def; -1: the function decides.
+ */
+int ovl_reasons_stage(const char *reason, const char *symbol);
+/**
  * Is this free no loss of anything a user sent (duplicates, teardown, a sniffer's copy)? By the
  * table benign.def; protocol is the skb's ethertype, pkts how many were freed so in one interval.
  */

@@ -377,5 +377,8 @@ void ovl_cpu_self(const struct ovl_model_state *state, const struct ovl_facts *f
 			return;
 		ns += (double)c->packet_runs[i] * (double)facts->packets.cost_ns[i];
 	}
+	if (c->func_runs && !facts->func_cost_ns)
+		return;
+	ns += (double)c->func_runs * (double)facts->func_cost_ns;
 	out->cpu_ratio = ns / (double)c->busy_ns;
 }

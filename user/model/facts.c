@@ -9,6 +9,7 @@ void ovl_facts_fini(struct ovl_facts *f)
 	ovl_vec_fini(&f->ns);
 	ovl_vec_fini(&f->links);
 	ovl_vec_fini(&f->daemons);
+	ovl_vec_fini(&f->funcs);
 	ovl_vec_fini(&f->missing);
 	ovl_vec_fini(&f->config);
 	memset(f, 0, sizeof(*f));
@@ -47,4 +48,17 @@ const struct ovl_link *ovl_facts_iface(const struct ovl_facts *f)
 	if (f->iface < 0 || (size_t)f->iface >= f->links.n)
 		return NULL;
 	return &f->links.v[f->iface];
+}
+
+struct ovl_probes ovl_facts_probes(const struct ovl_facts *f)
+{
+	struct ovl_probes n = {.tracepoint = f->progs_attached + f->packets.progs,
+			       .sampler = f->sample_hz ? 1 : 0};
+
+	ovl_vec_each(probe, &f->funcs) {
+		n.fentry += probe->tier == OVL_TIER_FENTRY;
+		n.kprobe += probe->tier == OVL_TIER_KPROBE;
+	}
+	n.all = n.tracepoint + n.fentry + n.kprobe + n.sampler;
+	return n;
 }

@@ -11,6 +11,7 @@
 
 #include "base/vec.h"
 #include "bpf/abi.h"
+#include "model/func.h"
 
 #define OVL_NAME_MAX 64 /* names of namespaces, hosts, counters, symbols */
 #define OVL_IF_MAX   16 /* IFNAMSIZ */
@@ -74,6 +75,12 @@ struct ovl_missing {
 	char lost[OVL_TEXT_MAX];
 };
 
+/** One kernel function that is probed. */
+struct ovl_func_probe {
+	uint8_t func; /* enum ovl_func (bpf/abi.h), OVL_FUNC_COUNT: unknown to this version */
+	uint8_t tier; /* enum ovl_tier, never AUTO */
+};
+
 /** One effective option, for the JSON document's `config`. */
 struct ovl_setting {
 	char name[32];
@@ -115,11 +122,21 @@ struct ovl_facts {
 	uint64_t sample_cost_ns;     /* one sampler interrupt, dispatch and stack walk included */
 	uint64_t drop_cost_ns;	     /* one run of the drop program, dispatch included */
 	uint64_t retransmit_cost_ns; /* one run of the retransmit program, dispatch included */
-	uint32_t progs_attached;     /* tracepoint programs attached */
+	uint64_t func_cost_ns;	 /* one run of a program at a function, dispatch included: a mean */
+	uint32_t progs_attached; /* tracepoint programs attached */
 	struct ovl_packet_facts packets;
 	OVL_VEC(struct ovl_daemon) daemons;
+	OVL_VEC(struct ovl_func_probe) funcs;
 	OVL_VEC(struct ovl_missing) missing;
 	OVL_VEC(struct ovl_setting) config;
+};
+
+/** How many programs measure, by what they are attached to. */
+struct ovl_probes {
+	uint32_t tracepoint;	 /* those of windows too, open or not */
+	uint32_t fentry, kprobe; /* kernel functions */
+	uint32_t sampler;
+	uint32_t all;
 };
 
 /** Release what *f holds and zero it. */
@@ -137,6 +154,7 @@ const char *ovl_facts_kind(const struct ovl_link *link);
  * waits for) is known?
  */
 bool ovl_facts_sends(const struct ovl_facts *f);
+struct ovl_probes ovl_facts_probes(const struct ovl_facts *f);
 /** The interface looked at, or NULL. */
 const struct ovl_link *ovl_facts_iface(const struct ovl_facts *f);
 

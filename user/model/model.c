@@ -273,6 +273,7 @@ int ovl_model_build(const struct ovl_model_state *state, const struct ovl_facts 
 	ovl_cpu_self(state, facts, choice.cpu, &out->self);
 	rc = ovl_cpu_build(state, facts, payload_bytes(state, facts), &out->cpu);
 	rc = rc ? rc : ovl_fall_build(state, facts, &choice, &out->waterfall);
+	rc = rc ? rc : ovl_copies_build(state, facts, payload_bytes(state, facts), &out->copies);
 	rc = rc ? rc : build_last(state, facts, &out->last);
 	rc = rc ? rc : ovl_traffic_devices(state, facts, out);
 	rc = rc ? rc : ovl_packets_build(&state->packets, facts, &out->packets);
@@ -285,6 +286,7 @@ void ovl_model_fini(struct ovl_model *m)
 	ovl_vec_fini(&m->cpu.stages);
 	ovl_vec_fini(&m->cpu.per_cpu);
 	ovl_vec_fini(&m->waterfall.terms);
+	ovl_copies_fini(&m->copies);
 	ovl_vec_fini(&m->last.per_cpu);
 	ovl_vec_fini(&m->devices);
 	ovl_packets_model_fini(&m->packets);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "model/copies.h"
 #include "model/facts.h"
 #include "model/findings.h"
 #include "model/gather.h"
@@ -230,6 +231,7 @@ struct ovl_model {
 	struct ovl_cpu_model cpu;
 	struct ovl_load_model load;
 	struct ovl_waterfall waterfall;
+	struct ovl_copies copies;
 	struct ovl_verdict verdict;
 	/* whole run and machine (ovl_facts_on_path), most segments first, benign last */
 	OVL_VEC(struct ovl_drop) drops;

@@ -200,8 +200,6 @@ int ovl_packets_add(struct ovl_packets_acc *acc, const struct ovl_facts *facts,
 	acc->run_span_ns += length_ns;
 	acc->windows += p->windows;
 	acc->windows_lost += p->windows_lost;
-	for (int i = 0; i < OVL_PACKET_LOST_KINDS; i++)
-		acc->lost[i] += p->lost[i];
 	ovl_vec_each(d, &p->hops) {
 		if (d->link >= facts->links.n) {
 			++*damaged;
@@ -339,7 +337,6 @@ int ovl_packets_build(const struct ovl_packets_acc *acc, const struct ovl_facts 
 	out->span_ns = acc->span_ns;
 	out->windows = acc->windows;
 	out->windows_lost = acc->windows_lost;
-	memcpy(out->lost, acc->lost, sizeof(out->lost));
 	out->run_rx_segs = out->run_tx_segs = NAN;
 	if (acc->run_open_ns && facts->iface >= 0) {
 		double all = deep ? 1 : (double)acc->run_span_ns / (double)acc->run_open_ns;
@@ -361,15 +358,6 @@ int ovl_packets_build(const struct ovl_packets_acc *acc, const struct ovl_facts 
 	rc = rc ? rc : ovl_paths_build(acc, facts, out);
 	rc = rc ? rc : ovl_latency_build(acc, out);
 	return rc ? rc : build_tuns(acc, facts, out);
-}
-
-bool ovl_packets_lossy(const struct ovl_packets_model *m)
-{
-	bool any = m->windows_lost;
-
-	for (int i = 0; i < OVL_PACKET_LOST_KINDS; i++)
-		any |= m->lost[i] > 0;
-	return any;
 }
 
 void ovl_packets_acc_fini(struct ovl_packets_acc *acc)

@@ -19,7 +19,6 @@ struct ovl_packets_acc {
 	uint64_t run_open_ns, run_span_ns; /* the same of the whole run */
 	uint64_t run_rx_segs, run_tx_segs; /* of the interface, whole run */
 	uint32_t windows, windows_lost;	   /* whole run */
-	uint64_t lost[OVL_PACKET_LOST_KINDS];
 	OVL_VEC(struct ovl_hop_delta) hops;
 	OVL_VEC(struct ovl_step) steps;
 	OVL_VEC(struct ovl_wait) waits;
@@ -88,7 +87,6 @@ struct ovl_packets_model {
 	double scale; /* times `seen` is an estimate of all */
 	uint64_t open_ns, span_ns;
 	uint32_t windows, windows_lost;
-	uint64_t lost[OVL_PACKET_LOST_KINDS];
 	double run_rx_segs, run_tx_segs; /* of the interface, whole run, scaled; NAN: unknown */
 	OVL_VEC(struct ovl_hop_model) hops;
 	OVL_VEC(struct ovl_segmentation) segmentation;
@@ -111,8 +109,6 @@ void ovl_packets_acc_fini(struct ovl_packets_acc *acc);
 void ovl_packets_model_fini(struct ovl_packets_model *m);
 /** Contract key of a wait ("encap"), "?" when out of range. */
 const char *ovl_packets_wait_key(uint8_t kind);
-/** Share of what was lost of spans, maps and windows: was anything? */
-bool ovl_packets_lossy(const struct ovl_packets_model *m);
 
 /* model/paths.c */
 /** The paths that the steps show, the busiest first. 0 or -ENOMEM. */

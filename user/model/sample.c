@@ -29,6 +29,7 @@ void ovl_sample_clear(struct ovl_sample *s)
 	KEEP(packets.waits);
 	KEEP(packets.daemons);
 	KEEP(packets.syscalls);
+	KEEP(funcs);
 #undef KEEP
 }
 
@@ -49,6 +50,7 @@ void ovl_sample_fini(struct ovl_sample *s)
 	ovl_vec_fini(&s->packets.waits);
 	ovl_vec_fini(&s->packets.daemons);
 	ovl_vec_fini(&s->packets.syscalls);
+	ovl_vec_fini(&s->funcs);
 	memset(s, 0, sizeof(*s));
 }
 

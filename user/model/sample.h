@@ -88,6 +88,16 @@ struct ovl_drop {
 	uint64_t pkts, segs;
 };
 
+/** Calls of one kernel function at one device. */
+struct ovl_func_delta {
+	uint8_t func;		/* enum ovl_func (bpf/abi.h) */
+	uint32_t ns;		/* index; OVL_NS_MACHINE: none of the path's */
+	char iface[OVL_IF_MAX]; /* "": unknown, or at no device */
+	uint64_t calls, bytes, segs;
+	uint64_t timed;		   /* calls that incl_ns and excl_ns are of */
+	uint64_t incl_ns, excl_ns; /* with and without the other functions that it called */
+};
+
 /** One path of the load over the interval. */
 struct ovl_load_delta {
 	bool valid;				 /* this path carried the load in this interval */
@@ -165,6 +175,7 @@ struct ovl_self_delta {
 	uint64_t user_ns;
 	uint64_t runs[OVL_PROG_COUNT];		/* runs by enum ovl_prog (bpf/abi.h) */
 	uint64_t packet_runs[OVL_PACKET_PROGS]; /* by enum ovl_packet_prog */
+	uint64_t func_runs;			/* of the programs at functions */
 };
 
 /** What passed one device while windows were open. */
@@ -214,7 +225,6 @@ struct ovl_packets_delta {
 	OVL_VEC(struct ovl_wait) waits;
 	OVL_VEC(struct ovl_daemon_delta) daemons;
 	OVL_VEC(struct ovl_syscall) syscalls;
-	uint64_t lost[OVL_PACKET_LOST_KINDS]; /* by enum ovl_packet_lost (bpf/abi.h) */
 };
 
 struct ovl_sample {
@@ -234,6 +244,8 @@ struct ovl_sample {
 	OVL_VEC(struct ovl_attempt) attempts;
 	bool flows_valid, attempts_valid; /* they were looked at */
 	struct ovl_packets_delta packets;
+	OVL_VEC(struct ovl_func_delta) funcs;
+	bool funcs_valid; /* the functions of the facts were counted all the time */
 	/* segments, tracepoint tcp:tcp_retransmit_skb, all namespaces of the path */
 	uint64_t retransmits;
 	bool retransmits_valid;

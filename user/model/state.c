@@ -38,6 +38,7 @@ void ovl_model_free(struct ovl_model_state *state)
 		return;
 	ovl_vec_fini(&state->cpus);
 	ovl_vec_fini(&state->devices);
+	ovl_vec_fini(&state->copies.funcs);
 	ovl_merge_fini(&state->merge);
 	ovl_gather_fini(&state->gather);
 	ovl_packets_acc_fini(&state->packets);
@@ -257,6 +258,7 @@ static int add_self(const struct adding *a)
 			cpu->runs[i] += self->runs[i];
 		for (int i = 0; i < OVL_PACKET_PROGS; i++)
 			cpu->packet_runs[i] += self->packet_runs[i];
+		cpu->func_runs += self->func_runs;
 		/* UINT64_MAX: unknown; anything else above a day is damage and as unknown */
 		if (self->user_ns > NS_MAX)
 			cpu->user_unknown = true;
@@ -479,6 +481,8 @@ int ovl_model_add(struct ovl_model_state *state, const struct ovl_facts *facts,
 	rc = rc ? rc
 		: ovl_packets_add(&state->packets, facts, sample, a.main, a.length_ns,
 				  &state->damaged);
+	if (!rc && a.main)
+		rc = ovl_copies_add(&state->copies, facts, sample);
 	if (rc)
 		return rc;
 	if (sample->retransmits_valid && sample->retransmits < OVL_COUNT_MAX) {

@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "bpf/abi.h"
 #include "model/acc.h"
+#include "model/copies.h"
 #include "model/gather.h"
 #include "model/merge.h"
 #include "model/model.h"
@@ -30,7 +31,7 @@ struct ovl_cpu_state {
 	struct ovl_cpu_acc phase[OVL_PHASES];
 	struct ovl_cpu_acc last; /* last interval of the main phase */
 	/* all phases, settling included: for ovltrace's own cost */
-	uint64_t busy_ns, user_ns, runs[OVL_PROG_COUNT], packet_runs[OVL_PACKET_PROGS];
+	uint64_t busy_ns, user_ns, runs[OVL_PROG_COUNT], packet_runs[OVL_PACKET_PROGS], func_runs;
 	bool self_seen, user_unknown;
 };
 
@@ -88,7 +89,8 @@ struct ovl_model_state {
 	OVL_VEC(struct ovl_device)
 	devices; /* sums by link of the facts, shorter before the first */
 	struct ovl_traffic_acc traffic;
-	uint64_t main_ns; /* of the main phase */
+	struct ovl_copies_acc copies; /* of the main phase */
+	uint64_t main_ns;	      /* of the main phase */
 
 	struct ovl_merge merge;
 	struct ovl_gather gather;

@@ -6,6 +6,8 @@
 #include "view/json_findings.h"
 #include "view/json_model.h"
 #include "view/json_packets.h"
+#include "view/json_self.h"
+#include "view/touches.h"
 #include "view/words.h"
 
 #define SCHEMA "ovltrace/1"
@@ -96,7 +98,7 @@ static void put_model(ovl_json o, const struct ovl_facts *f, const struct ovl_mo
 	ovl_json_waterfall(o, m);
 	ovl_json_cpu(o, f, m);
 	ovl_json_paths(o, f, m);
-	ovl_json_null(o, "copies");
+	ovl_touches_json(o, f, m);
 	ovl_json_segmentation(o, f, m);
 	ovl_json_latency(o, f, m);
 	ovl_json_drops(o, f, m);

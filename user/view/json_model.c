@@ -1,6 +1,7 @@
 #include "view/json_model.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "bpf/abi.h"
 
@@ -402,50 +403,4 @@ void ovl_json_counters(ovl_json o, const struct ovl_facts *f, const struct ovl_m
 		ovl_json_text(one, "name", counter->name);
 		ovl_json_i64(one, "delta", counter->delta);
 	}
-}
-
-void ovl_json_self(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m)
-{
-	const uint64_t *lost = m->self.lost_events;
-	ovl_json self = ovl_json_object(o, "self"), part;
-
-	ovl_json_number(self, "cpu_ratio", m->self.cpu_ratio);
-	put_cpu_number(self, "cpu", m->self.cpu);
-	ovl_json_null(self, "effect_ratio");
-	part = ovl_json_object(self, "probes");
-	ovl_json_u64(part, "attached",
-		     f->progs_attached + f->packets.progs + (f->sample_hz ? 1u : 0u));
-	ovl_json_u64(part, "missing", f->missing.n);
-	ovl_json_u64(part, "tracepoint", f->progs_attached + f->packets.progs);
-	ovl_json_u64(part, "fentry", 0);
-	ovl_json_u64(part, "kprobe", 0);
-	ovl_json_u64(part, "sampler", f->sample_hz ? 1 : 0);
-	part = ovl_json_array(self, "missing");
-	ovl_vec_each(miss, &f->missing) {
-		ovl_json one = ovl_json_element(part);
-
-		ovl_json_text(one, "hook", miss->hook);
-		ovl_json_text(one, "reason", miss->reason);
-		ovl_json_text(one, "lost", miss->lost);
-	}
-	part = ovl_json_object(self, "lost");
-	ovl_json_null(part, "ring"); /* there is no ring buffer to lose from */
-	ovl_json_u64(part, "map",
-		     lost[OVL_LOST_SAMPLE_MAP] + lost[OVL_LOST_DROP_MAP] +
-			     m->packets.lost[OVL_PACKET_LOST_MAP]);
-	ovl_json_u64(part, "stack", lost[OVL_LOST_STACK]);
-	if (f->packets.valid) {
-		ovl_json_u64(part, "window", m->packets.windows_lost);
-		ovl_json_u64(part, "skb_span", m->packets.lost[OVL_PACKET_LOST_SPAN]);
-		ovl_json_u64(part, "nesting", m->packets.lost[OVL_PACKET_LOST_DEPTH]);
-		ovl_json_u64(part, "run", m->packets.lost[OVL_PACKET_LOST_RUN]);
-	} else {
-		ovl_json_null(part, "window");
-		ovl_json_null(part, "skb_span");
-		ovl_json_null(part, "nesting");
-		ovl_json_null(part, "run");
-	}
-	ovl_json_u64(part, "drop_budget", lost[OVL_LOST_DROP_BUDGET]);
-	ovl_json_u64(part, "table", m->table_overflow);
-	ovl_json_u64(part, "damaged_records", m->damaged_records);
 }

@@ -16,6 +16,5 @@ void ovl_json_cpu(ovl_json o, const struct ovl_facts *f, const struct ovl_model 
 void ovl_json_last(ovl_json o, const struct ovl_model *m);
 void ovl_json_drops(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m);
 void ovl_json_counters(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m);
-void ovl_json_self(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m);
 
 #endif

@@ -8,6 +8,7 @@
 #include "view/plain.h"
 #include "view/report_packets.h"
 #include "view/rows.h"
+#include "view/touches.h"
 #include "view/utf8.h"
 #include "view/words.h"
 #include "view/wrap.h"
@@ -350,7 +351,8 @@ static bool matters(const struct ovl_counter *counter)
 		"RcvbufErrors",	     "SndbufErrors",	"NoPorts",	"TCPMemoryPressures",
 	};
 
-	if (!strcmp(counter->group, "softnet"))
+	if (!strcmp(counter->group, "softnet") || !strcmp(counter->group, "qdisc") ||
+	    !strcmp(counter->group, "ethtool") || !strcmp(counter->group, "link"))
 		return true;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(counter->name, names[i]))
@@ -406,6 +408,7 @@ void ovl_plain_report(struct ovl_buf *out, const struct ovl_facts *f, const stru
 	put_waterfall(&b, f, m);
 	put_costs(&b, m);
 	ovl_report_packets(&b, f, m);
+	ovl_touches_plain(&b, f, m);
 	put_drops(&b, f, m);
 	put_tcp(&b, f, m);
 	put_latency(&b, f, m);

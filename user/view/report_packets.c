@@ -159,8 +159,11 @@ static void put_tun(struct ovl_buf *b, const struct ovl_facts *f, const struct o
 	ovl_buf_fini(&line);
 }
 
-static void put_basis(struct ovl_buf *b, const struct ovl_packets_model *p)
+static void put_basis(struct ovl_buf *b, const struct ovl_model *m)
 {
+	const struct ovl_packets_model *p = &m->packets;
+	const uint64_t *lost = m->self.lost_events;
+	const uint64_t no_room = lost[OVL_LOST_PACKET_MAP] + lost[OVL_LOST_PACKET_DEPTH];
 	char a[OVL_UNITS_MAX], c[OVL_UNITS_MAX];
 	struct ovl_buf line = {0};
 
@@ -175,13 +178,12 @@ static void put_basis(struct ovl_buf *b, const struct ovl_packets_model *p)
 			       ovl_units_text(c, (double)p->span_ns,
 					      ovl_units_time((double)p->span_ns, true), true));
 	ovl_buf_puts(&line, "; segs: wire segments in a packet");
-	if (ovl_packets_lossy(p))
+	if (p->windows_lost || lost[OVL_LOST_PACKET_SPAN] || no_room || lost[OVL_LOST_PACKET_RUN])
 		ovl_buf_printf(&line,
 			       "; lost: %u windows, %llu waits, %llu for want of room, %llu runs",
-			       p->windows_lost, (unsigned long long)p->lost[OVL_PACKET_LOST_SPAN],
-			       (unsigned long long)(p->lost[OVL_PACKET_LOST_MAP] +
-						    p->lost[OVL_PACKET_LOST_DEPTH]),
-			       (unsigned long long)p->lost[OVL_PACKET_LOST_RUN]);
+			       p->windows_lost, (unsigned long long)lost[OVL_LOST_PACKET_SPAN],
+			       (unsigned long long)no_room,
+			       (unsigned long long)lost[OVL_LOST_PACKET_RUN]);
 	ovl_plain_wrapped(b, ovl_buf_str(&line));
 	ovl_buf_fini(&line);
 }
@@ -205,5 +207,5 @@ void ovl_report_packets(struct ovl_buf *b, const struct ovl_facts *f, const stru
 	put_waits(b, f, p);
 	ovl_vec_each(t, &p->tuns)
 		put_tun(b, f, p, t);
-	put_basis(b, p);
+	put_basis(b, m);
 }

@@ -236,22 +236,14 @@ unsigned long long ovl_words_lost(const struct ovl_model *m)
 
 	for (size_t i = 0; i < sizeof(m->self.lost_events) / sizeof(m->self.lost_events[0]); i++)
 		sum += m->self.lost_events[i];
-	for (int i = 0; i < OVL_PACKET_LOST_KINDS; i++)
-		sum += m->packets.lost[i];
 	return sum;
-}
-
-/* Probes that are at work, the sampler among them. */
-static unsigned probes(const struct ovl_facts *f)
-{
-	return f->progs_attached + f->packets.progs + (f->sample_hz ? 1 : 0);
 }
 
 void ovl_words_self(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m,
 		    bool ascii)
 {
 	char s[OVL_UNITS_MAX];
-	unsigned have = probes(f);
+	unsigned have = ovl_facts_probes(f).all;
 	double lost = m->intervals ? (double)ovl_words_lost(m) : NAN;
 
 	ovl_buf_printf(out, "self %s",
@@ -267,7 +259,7 @@ void ovl_words_self_brief(struct ovl_buf *out, const struct ovl_facts *f, const 
 			  bool ascii)
 {
 	char s[OVL_UNITS_MAX];
-	unsigned have = probes(f);
+	unsigned have = ovl_facts_probes(f).all;
 	double lost = m->intervals ? (double)ovl_words_lost(m) : NAN;
 
 	ovl_buf_printf(out, "self %s",

@@ -1,0 +1,10 @@
+/* `self`: what ovltrace costs, what measures, and what was not measured, as a member of the document. */
+#ifndef OVL_VIEW_JSON_SELF_H
+#define OVL_VIEW_JSON_SELF_H
+
+#include "model/model.h"
+#include "view/json_put.h"
+
+void ovl_json_self(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m);
+
+#endif
