@@ -67,7 +67,7 @@ static ovl_json parse(struct ovl_buf *b)
 
 #define MODEL_KEYS \
 	"duration_ns interval_ns load traffic devices verdict waterfall cpu paths copies " \
-	"functions segmentation latency drops counters flows findings attempts packets hops tun " \
+	"functions segmentation latency drops losses counters flows findings attempts packets hops tun " \
 	"self"
 
 /** Members by group, to their leaves. */

@@ -321,6 +321,8 @@ static int run_observe(struct ovl_session *s, struct ovl_err *err)
 	for (uint32_t i = 0; !rc && (!s->plan.intervals || i < s->plan.intervals); i++) {
 		bool ended = ovl_session_wait(s, edge += s->plan.interval_ns);
 
+		if (ended || i + 1 == s->plan.intervals)
+			ovl_collect_last(s->collect);
 		rc = ovl_session_take(s, OVL_PHASE_OBSERVE, i, NULL, NULL, err);
 		if (!rc)
 			rc = ovl_session_publish(s, err);
@@ -344,9 +346,11 @@ int ovl_session_run(struct ovl_session *s, struct ovl_err *err)
 		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	ovl_outputs_clock(s->page.clock, sizeof(s->page.clock));
 	rc = s->load ? run_load(s, err) : run_observe(s, err);
-	if (s->load &&
-	    !rc) /* what happened since the last edge still counts for drops and traffic */
+	if (s->load && !rc) {
+		/* what happened since the last edge still counts for drops and traffic */
+		ovl_collect_last(s->collect);
 		ovl_session_take(s, OVL_PHASE_SETTLE, 0, NULL, NULL, &later);
+	}
 	if (ovl_model_build(s->state, &s->scene->facts, &s->model) && !rc)
 		rc = ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	return rc;

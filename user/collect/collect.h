@@ -61,6 +61,11 @@ int ovl_collect_class(struct ovl_collect *c, pid_t tid, int task_class);
  * count.
  */
 void ovl_collect_hold(struct ovl_collect *c, bool hold);
+/**
+ * The next interval to end is the run's last: what is read less often than every interval is read
+ * then, so that it covers the whole run.
+ */
+void ovl_collect_last(struct ovl_collect *c);
 /** Begin an interval now: reads all counters, discards samples since the last call. */
 int ovl_collect_begin(struct ovl_collect *c, struct ovl_err *err);
 /**

@@ -31,7 +31,6 @@ struct item {
 struct ns_counters {
 	uint32_t ns; /* index into the facts */
 	struct ovl_links *links;
-	struct ovl_losses *losses;
 	int fd[FILE_COUNT]; /* -1: this kernel has none */
 	OVL_VEC(struct item) items;
 	size_t cursor; /* where the next counter is expected: the order hardly ever changes */
@@ -202,7 +201,6 @@ static void read_ns(struct ovl_counters *c, struct ns_counters *ns)
 		else
 			ovl_procnet_pairs(c->text.s, take_counter, ns);
 	}
-	ovl_losses_read(ns->losses, ns->links, take_counter, ns);
 	c->failed |= ns->failed;
 }
 
@@ -258,9 +256,6 @@ static int open_ns(struct ovl_counters *c, const struct ovl_facts *facts, uint32
 	ns->links = ovl_links_open(ns_fd, err);
 	if (!ns->links)
 		return -EIO;
-	ns->losses = ovl_losses_open(facts, index, ns_fd);
-	if (!ns->losses)
-		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
 	rc = ovl_netns_run(ns_fd, open_files, ns);
 	if (rc)
 		return ovl_err_set(err, OVL_EXIT_FAILED, rc,
@@ -466,7 +461,6 @@ void ovl_counters_close(struct ovl_counters *c)
 		return;
 	ovl_vec_each(ns, &c->ns) {
 		ovl_links_close(ns->links);
-		ovl_losses_close(ns->losses);
 		for (int i = 0; i < FILE_COUNT; i++)
 			if (ns->fd[i] >= 0)
 				close(ns->fd[i]);

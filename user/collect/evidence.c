@@ -136,13 +136,13 @@ static void read_cgroups(struct ovl_evidence_reader *e, const struct ovl_facts *
 }
 
 int ovl_evidence_read(struct ovl_evidence_reader *e, const struct ovl_facts *facts,
-		      struct ovl_sample *sample)
+		      struct ovl_sample *sample, bool last)
 {
 	const uint64_t start_ts_ns = ovl_clock_ns();
 	bool flows = false;
 	int rc = 0;
 
-	if (!is_due(&e->all, start_ts_ns))
+	if (!last && !is_due(&e->all, start_ts_ns))
 		return 0;
 	ovl_sheet_open(&e->sheet);
 	/* first, so that it has room: what had none until the last reading */

@@ -6,6 +6,8 @@
 #ifndef OVL_COLLECT_EVIDENCE_H
 #define OVL_COLLECT_EVIDENCE_H
 
+#include <stdbool.h>
+
 #include "model/facts.h"
 #include "model/sample.h"
 
@@ -18,10 +20,10 @@ void ovl_evidence_close(struct ovl_evidence_reader *e);
 /**
  * Read everything: what has changed since the last reading goes to sample->{readings, flows}; NULL:
  * it is only remembered. A call too soon after a costly reading reads nothing and leaves the sample
- * alone; the next one covers its time. 0, -ENOMEM, or -ENOTRECOVERABLE: the thread could not go
- * back to its network namespace, which ends the run.
+ * alone, unless it is the last of the run; the next one covers its time. 0, -ENOMEM, or
+ * -ENOTRECOVERABLE: the thread could not go back to its network namespace, which ends the run.
  */
 int ovl_evidence_read(struct ovl_evidence_reader *e, const struct ovl_facts *facts,
-		      struct ovl_sample *sample);
+		      struct ovl_sample *sample, bool last);
 
 #endif

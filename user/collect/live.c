@@ -42,6 +42,7 @@ struct ovl_collect {
 	struct ovl_packets packets;
 	struct ovl_funcs *funcs; /* NULL: nobody asked for them */
 	struct ovl_calibration calibration;
+	bool last;	    /* the interval that runs is the last one */
 	bool recalibrated;  /* costs were measured again under load */
 	unsigned int again; /* tries left to measure what was unknown at the start */
 	struct ovl_self self;
@@ -215,6 +216,11 @@ int ovl_collect_class(struct ovl_collect *c, pid_t tid, int task_class)
 			     task_class != OVL_TASK_SELF && task_class != OVL_TASK_OTHER);
 }
 
+void ovl_collect_last(struct ovl_collect *c)
+{
+	c->last = true;
+}
+
 void ovl_collect_hold(struct ovl_collect *c, bool hold)
 {
 	ovl_window_hold(&c->packets.window, hold);
@@ -276,7 +282,7 @@ static int drain(struct ovl_collect *c, uint32_t flipped, const struct ovl_facts
 static int read_evidence(struct ovl_collect *c, const struct ovl_facts *facts, struct ovl_sample *s,
 			 struct ovl_err *err)
 {
-	int rc = ovl_evidence_read(c->evidence, facts, s);
+	int rc = ovl_evidence_read(c->evidence, facts, s, c->last);
 
 	if (!rc && c->bpf)
 		rc = ovl_connects_read(c->connects, facts, s);

@@ -26,9 +26,9 @@ static int ethtool(int sock, const char *name, void *data)
 /* Does this counter say that something was lost? */
 static bool matters(const char *name)
 {
-	static const char *const parts[] = {
-		"drop", "discard", "error",   "err_", "missed",
-		"fifo", "no_buf",  "overrun", "crc",  "allowance_exceeded"};
+	static const char *const parts[] = {"drop",    "discard",  "error",  "err_",
+					    "miss",    "fifo",	   "no_buf", "nobuf",
+					    "overrun", "overflow", "crc",    "allowance_exceeded"};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (strstr(name, parts[i]))

@@ -205,6 +205,8 @@ static int build_evidence(const struct ovl_model_state *state, const struct ovl_
 	copy_table(&out->readings, &state->gather.readings);
 	copy_table(&out->flows, &state->gather.flows);
 	copy_table(&out->attempts, &state->gather.attempts);
+	if (ovl_losses_build(facts, out))
+		return -ENOMEM;
 	if (out->flows.n)
 		qsort(out->flows.v, out->flows.n, sizeof(*out->flows.v), by_bytes);
 	return ovl_findings_build(out, facts, &out->findings);
@@ -292,6 +294,7 @@ void ovl_model_fini(struct ovl_model *m)
 	ovl_packets_model_fini(&m->packets);
 	ovl_vec_fini(&m->drops);
 	ovl_vec_fini(&m->counters);
+	ovl_vec_fini(&m->losses);
 	ovl_vec_fini(&m->readings);
 	ovl_vec_fini(&m->flows);
 	ovl_vec_fini(&m->attempts);

@@ -16,6 +16,7 @@
 #include "model/facts.h"
 #include "model/findings.h"
 #include "model/gather.h"
+#include "model/losses.h"
 #include "model/packets.h"
 #include "model/sample.h"
 #include "model/stage.h"
@@ -236,6 +237,7 @@ struct ovl_model {
 	/* whole run and machine (ovl_facts_on_path), most segments first, benign last */
 	OVL_VEC(struct ovl_drop) drops;
 	OVL_VEC(struct ovl_counter) counters; /* whole run, those that moved */
+	ovl_losses losses;		      /* whole run, by the kernel's own counters */
 	/* evidence gathered over the run, and what it comes to */
 	OVL_VEC(struct ovl_reading) readings;
 	OVL_VEC(struct ovl_flow_sum) flows; /* busiest first */

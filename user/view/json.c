@@ -102,6 +102,7 @@ static void put_model(ovl_json o, const struct ovl_facts *f, const struct ovl_mo
 	ovl_json_segmentation(o, f, m);
 	ovl_json_latency(o, f, m);
 	ovl_json_drops(o, f, m);
+	ovl_json_losses(o, f, m);
 	ovl_json_counters(o, f, m);
 	ovl_json_flows(o, f, m);
 	ovl_json_findings(o, f, m);

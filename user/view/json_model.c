@@ -386,6 +386,26 @@ void ovl_json_drops(ovl_json o, const struct ovl_facts *f, const struct ovl_mode
 	}
 }
 
+void ovl_json_losses(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	ovl_json list;
+
+	if (!m->intervals || !f->ns.n) { /* no namespace: nothing was read */
+		ovl_json_null(o, "losses");
+		return;
+	}
+	list = ovl_json_array(o, "losses");
+	ovl_vec_each(loss, &m->losses) {
+		ovl_json one = ovl_json_element(list);
+
+		ovl_json_netns(one, f, loss->ns);
+		ovl_json_text(one, "source", loss->source);
+		ovl_json_text(one, "object", loss->object);
+		ovl_json_text(one, "name", loss->name);
+		ovl_json_u64(one, "pkts", loss->pkts);
+	}
+}
+
 void ovl_json_counters(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m)
 {
 	ovl_json list;

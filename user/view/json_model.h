@@ -15,6 +15,8 @@ void ovl_json_cpu(ovl_json o, const struct ovl_facts *f, const struct ovl_model 
 /** `last`: the last interval, for records of intervals; all other members are of the whole run. */
 void ovl_json_last(ovl_json o, const struct ovl_model *m);
 void ovl_json_drops(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m);
+/** `losses`: what the kernel's own counters say was lost, beside `drops`. */
+void ovl_json_losses(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m);
 void ovl_json_counters(ovl_json o, const struct ovl_facts *f, const struct ovl_model *m);
 
 #endif

@@ -1,4 +1,4 @@
-/* `self`: what ovltrace costs, what measures, and what was not measured, as a member of the document. */
+/* `self`: what ovltrace costs, what measures, and what was not measured: a member of the document. */
 #ifndef OVL_VIEW_JSON_SELF_H
 #define OVL_VIEW_JSON_SELF_H
 

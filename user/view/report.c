@@ -193,11 +193,48 @@ static void put_costs(struct ovl_buf *b, const struct ovl_model *m)
 	ovl_buf_fini(&cpus);
 }
 
+static void put_drop(struct ovl_buf *b, const struct ovl_drop *d, bool first)
+{
+	const double pkts = (double)d->pkts, segs = (double)d->segs;
+	char s[OVL_UNITS_MAX], t[OVL_UNITS_MAX];
+
+	if (first)
+		ovl_buf_printf(b, "  %-24s %-22s %-13s%8s%8s\n", "reason", "function", "device",
+			       "packets", "segs");
+	ovl_buf_printf(b, "  %-24.24s %-22.22s %-13.13s%8s%8s\n", d->reason,
+		       *d->symbol ? d->symbol : "-", *d->iface ? d->iface : "-",
+		       ovl_units_text(s, pkts, ovl_units_count(pkts), true),
+		       ovl_units_text(t, segs, ovl_units_count(segs), true));
+}
+
+/* Beside the events: what the kernel itself counts. */
+static void put_losses(struct ovl_buf *b, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	char name[3 * OVL_NAME_MAX], s[OVL_UNITS_MAX];
+	size_t shown = 0;
+
+	if (m->losses.n)
+		ovl_plain_wrapped(b, "Lost by the kernel's own counters; with an event it is "
+				     "above, too:");
+	ovl_vec_each(loss, &m->losses) {
+		const double pkts = (double)loss->pkts;
+
+		if (shown++ >= DROPS_SHOWN)
+			continue;
+		snprintf(name, sizeof(name), "%s: %s %s", loss->source, loss->object, loss->name);
+		ovl_buf_printf(b, "  %-44.44s%8s  %.24s\n", name,
+			       ovl_units_text(s, pkts, ovl_units_count(pkts), true),
+			       loss->ns == OVL_NS_MACHINE ? "whole machine"
+							  : ovl_facts_ns(f, loss->ns));
+	}
+	if (shown > DROPS_SHOWN)
+		ovl_buf_printf(b, "  and %zu more\n", shown - DROPS_SHOWN);
+}
+
 static void put_drops(struct ovl_buf *b, const struct ovl_facts *f, const struct ovl_model *m)
 {
 	unsigned long long benign = 0, more = 0;
 	struct ovl_buf elsewhere = {0};
-	char s[OVL_UNITS_MAX];
 	int shown = 0;
 
 	ovl_buf_puts(b, "\nDROPS  ");
@@ -209,11 +246,7 @@ static void put_drops(struct ovl_buf *b, const struct ovl_facts *f, const struct
 		} else if (!ovl_facts_on_path(f, d->ns)) {
 			continue;
 		} else if (shown++ < DROPS_SHOWN) {
-			double n = (double)d->segs;
-
-			ovl_buf_printf(b, "  %-28.28s %-24.24s %-15.15s%8s\n", d->reason,
-				       *d->symbol ? d->symbol : "-", *d->iface ? d->iface : "-",
-				       ovl_units_text(s, n, ovl_units_count(n), true));
+			put_drop(b, d, shown == 1);
 		} else {
 			more += d->segs;
 		}
@@ -227,6 +260,7 @@ static void put_drops(struct ovl_buf *b, const struct ovl_facts *f, const struct
 	ovl_buf_fini(&elsewhere);
 	if (benign)
 		ovl_buf_printf(b, "  benign frees, not counted as drops: %llu segments\n", benign);
+	put_losses(b, f, m);
 }
 
 static void put_tcp_path(struct ovl_buf *b, const char *name, const struct ovl_load_path *path)
@@ -343,16 +377,15 @@ static void put_latency(struct ovl_buf *b, const struct ovl_facts *f, const stru
 static bool matters(const struct ovl_counter *counter)
 {
 	static const char *const names[] = {
-		"RetransSegs",	     "InErrs",		"InCsumErrors", "TCPTimeouts",
-		"TCPLostRetransmit", "TCPBacklogDrop",	"TCPRcvQDrop",	"TCPZeroWindowDrop",
-		"ListenDrops",	     "ListenOverflows", "PruneCalled",	"RcvPruned",
-		"InDiscards",	     "OutDiscards",	"OutNoRoutes",	"InAddrErrors",
-		"FragFails",	     "FragCreates",	"ReasmFails",	"InErrors",
-		"RcvbufErrors",	     "SndbufErrors",	"NoPorts",	"TCPMemoryPressures",
+		"RetransSegs",	      "InErrs",		 "InCsumErrors", "TCPTimeouts",
+		"TCPLostRetransmit",  "ListenOverflows", "PruneCalled",	 "OutNoRoutes",
+		"InAddrErrors",	      "FragCreates",	 "InErrors",	 "NoPorts",
+		"TCPMemoryPressures",
 	};
 
-	if (!strcmp(counter->group, "softnet") || !strcmp(counter->group, "qdisc") ||
-	    !strcmp(counter->group, "ethtool") || !strcmp(counter->group, "link"))
+	if (ovl_losses_counter(counter))
+		return false; /* it stands with the drops */
+	if (!strcmp(counter->group, "softnet"))
 		return true;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(counter->name, names[i]))
