@@ -47,11 +47,17 @@ struct ovl_sample_key {
 	__u8 cut;	 /* 1: kept without its leaf, because the whole stack's bucket was taken */
 };
 
-/** A device (ifindex > 0) or a namespace (ifindex 0) that drops may be attributed to. */
+/**
+ * A device (ifindex > 0) or a namespace (ifindex 0) that drops and calls may be attributed to (value:
+ * OVL_DEVICE_* bits).
+ */
 struct ovl_device_key {
 	__u64 netns; /* inode of the network namespace */
 	__u64 ifindex;
 };
+
+#define OVL_DEVICE_KNOWN 1u
+#define OVL_DEVICE_TUN	 2u /* hands its packets to a process */
 
 /** Key of one kind of drop (values: struct ovl_drop_value, per CPU). */
 struct ovl_drop_key {
@@ -131,9 +137,6 @@ enum ovl_func_bytes {
 
 #define OVL_FUNC_NO	0xffu /* no such argument */
 #define OVL_FUNC_SLEEPS 1u    /* counted, not timed */
-
-/** A device of the path in the functions' own map of devices. */
-#define OVL_DEVICE_TUN 2u
 
 /** Key of what is counted of one function at one device (values: struct ovl_func_value, per CPU) */
 struct ovl_func_key {

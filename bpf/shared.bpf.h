@@ -27,7 +27,7 @@ struct {
 	__type(value, __u64);
 } lost __weak SEC(".maps");
 
-/** Devices and namespaces of the path (values unused): filled by user space. */
+/** Devices and namespaces of the path, with OVL_DEVICE_* bits: filled by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, OVL_DEVICE_ENTRIES);

@@ -60,8 +60,8 @@ like "$(cat "$T/udp.txt")" "udp_recv +payload +$B|no such tracepoint" "and the s
 # TCP: of each payload byte one copy in and one out, which is the floor, and nothing lost on the way
 ip -n "$A" link add ovx.9 type vxlan id 9 local 192.0.2.1 dev under dstport 4789 nolearning
 ip -n "$A" link set ovx.9 up
-run "$OVLTRACE" --netns "$A" --iface ovx.9 --load iperf-like --load-anyway --deep --for 2 --record "$T/tcp.ovl" \
-	--json="$T/tcp.json"
+run "$OVLTRACE" --netns "$A" --iface ovx.9 --load iperf-like --load-anyway --baseline off \
+	--deep -d 3 --for 3 --record "$T/tcp.ovl" --json="$T/tcp.json"
 is "$RC" 0 "tcp: exit 0"
 truth "$T/tcp.json" tcp \
 	"d['copies']['floor'] == 2 and d['copies']['payload_basis'] == 'measured'" \

@@ -10,13 +10,13 @@ export OVLTRACE
 DATAGRAMS=$(realpath -m "${O:-.output}/tests/datagrams")
 [ -x "$DATAGRAMS" ] || skip_all "$DATAGRAMS is not built"
 
-# What runs in there. Each part of its output begins with a line "== NAME CODE".
+# What runs in there. Each part of its output begins with a line "== NAME CODE SECONDS".
 cat > "$T/inside" <<'EOS'
 part() {
-	name=$1
+	name=$1 began=$(date +%s)
 	shift
 	"$@" > /tmp/part 2> /tmp/part.err
-	echo "== $name $?"
+	echo "== $name $? $(($(date +%s) - began))"
 	cat /tmp/part /tmp/part.err
 }
 part kernel uname -r
@@ -73,6 +73,8 @@ for ns in $(pod 1) $(pod 2) ovl-flannel-vxlan-node1 ovl-flannel-vxlan-node2; do
 done
 for tier in tracepoint fentry kprobe; do
 	rm -f /tmp/jsonl
+	# the last tier's "ready" must not be taken for that of this one's receiver
+	rm -f /tmp/got
 	./ovltrace --iface flannel.1 --netns ovl-flannel-vxlan-node1 --deep --tier $tier -d 1 --for 60 \
 		--json=/tmp/$tier.json --jsonl=/tmp/jsonl > /dev/null 2> /tmp/err &
 	pid=$!
@@ -169,6 +171,7 @@ for kernel in 6.1 6.12; do
 	printf '%s\n' "$calls" | sed 's/^/# /'
 	is "$(code down)" 0 "$kernel: the lab goes down"
 	is "$(part labs)" "" "$kernel: every other topology comes up, reaches its ends and goes down"
+	echo "# seconds: $(awk '/^== / && $4 > 0 { printf "%s %s ", $2, $4 }' "$T/stdout")"
 	is "$(part left)" "" "$kernel: no namespace is left"
 	unlike "$(part programs)" "ovl_" "$kernel: no BPF program is left"
 	is "$(part complaints)" "" "$kernel: the kernel did not complain"

@@ -13,19 +13,19 @@
 #define AF_INET	  2
 #define AF_INET6  10
 
-/** Devices (ifindex 0: namespaces) of the path, with OVL_DEVICE_* bits: filled by user space. */
+/** That of bpf/shared.bpf.h: user space puts the same map here. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, OVL_DEVICE_ENTRIES);
 	__type(key, struct ovl_device_key);
 	__type(value, __u32);
-} places SEC(".maps");
+} devices SEC(".maps");
 
 static __always_inline __u32 *place_known(__u64 netns, __u32 ifindex)
 {
 	struct ovl_device_key key = {.netns = netns, .ifindex = ifindex};
 
-	return netns ? bpf_map_lookup_elem(&places, &key) : (void *)0;
+	return netns ? bpf_map_lookup_elem(&devices, &key) : (void *)0;
 }
 
 static __always_inline void place_netns(__u64 netns, struct ovl_func_key *key)

@@ -23,12 +23,11 @@ struct ovl_drops {
 	uint64_t retransmits;	       /* sum at the last reading */
 };
 
-static int know(const struct ovl_instruments *in, uint64_t netns, uint64_t ifindex)
+static int know(const struct ovl_instruments *in, uint64_t netns, uint64_t ifindex, uint32_t flags)
 {
 	struct ovl_device_key key = {.netns = netns, .ifindex = ifindex};
-	uint32_t one = 1;
 
-	return bpf_map_update_elem(bpf_map__fd(in->skel->maps.devices), &key, &one, BPF_ANY);
+	return bpf_map_update_elem(bpf_map__fd(in->skel->maps.devices), &key, &flags, BPF_ANY);
 }
 
 static int know_all(struct ovl_drops *d, const struct ovl_facts *facts)
@@ -41,13 +40,18 @@ static int know_all(struct ovl_drops *d, const struct ovl_facts *facts)
 		if (!inode)
 			return -ENOMEM;
 		*inode = facts->ns.v[i].inode;
-		rc = know(d->in, *inode, 0);
+		rc = know(d->in, *inode, 0, OVL_DEVICE_KNOWN);
 		if (!rc)
 			rc = bpf_map_update_elem(fd, inode, d->counts, BPF_ANY);
 	}
 	ovl_vec_each(link, &facts->links) {
+		uint32_t flags = OVL_DEVICE_KNOWN;
+
+		if (!strcmp(link->kind, "tun"))
+			flags |= OVL_DEVICE_TUN;
 		if (!rc && link->ns < facts->ns.n)
-			rc = know(d->in, facts->ns.v[link->ns].inode, (uint64_t)link->ifindex);
+			rc = know(d->in, facts->ns.v[link->ns].inode, (uint64_t)link->ifindex,
+				  flags);
 	}
 	return rc;
 }

@@ -32,28 +32,6 @@ struct ovl_funcs {
 	uint32_t turn; /* that the programs add to */
 };
 
-static int tell_places(const struct ovl_funcs *f, const struct ovl_facts *facts)
-{
-	int fd = bpf_map__fd(f->attach.skel->maps.places), rc = 0;
-
-	ovl_vec_each(ns, &facts->ns) {
-		struct ovl_device_key key = {.netns = ns->inode};
-		uint32_t flags = 1;
-
-		rc = rc ? rc : bpf_map_update_elem(fd, &key, &flags, BPF_ANY);
-	}
-	ovl_vec_each(link, &facts->links) {
-		struct ovl_device_key key = {.ifindex = (uint64_t)link->ifindex};
-		uint32_t flags = strcmp(link->kind, "tun") ? 1 : 1 | OVL_DEVICE_TUN;
-
-		if (link->ns >= facts->ns.n)
-			continue;
-		key.netns = facts->ns.v[link->ns].inode;
-		rc = rc ? rc : bpf_map_update_elem(fd, &key, &flags, BPF_ANY);
-	}
-	return rc;
-}
-
 static int alloc(struct ovl_funcs *f)
 {
 	f->values = calloc(BATCH * f->cpus, sizeof(*f->values));
@@ -62,7 +40,8 @@ static int alloc(struct ovl_funcs *f)
 	return f->values && f->counts && f->runs ? 0 : -ENOMEM;
 }
 
-struct ovl_funcs *ovl_funcs_open(enum ovl_tier tier, struct ovl_facts *facts, struct ovl_err *err)
+struct ovl_funcs *ovl_funcs_open(enum ovl_tier tier, int devices_fd, struct ovl_facts *facts,
+				 struct ovl_err *err)
 {
 	struct ovl_funcs *f = calloc(1, sizeof(*f));
 	int cpus = libbpf_num_possible_cpus(), rc;
@@ -73,15 +52,12 @@ struct ovl_funcs *ovl_funcs_open(enum ovl_tier tier, struct ovl_facts *facts, st
 		return NULL;
 	}
 	f->cpus = (size_t)cpus;
-	rc = ovl_funcs_load(&f->attach, tier, facts, err);
+	rc = ovl_funcs_load(&f->attach, tier, devices_fd, facts, err);
 	if (rc)
 		goto failed;
 	rc = alloc(f);
-	rc = rc ? rc : tell_places(f, facts);
 	if (rc) {
-		ovl_err_set(err, OVL_EXIT_FAILED, rc,
-			    "cannot tell the programs at functions about %zu devices: %s",
-			    facts->links.n, strerror(-rc));
+		ovl_err_set(err, OVL_EXIT_FAILED, rc, "no memory to count functions' calls");
 		goto failed;
 	}
 	if (f->attach.fentry || f->attach.kprobe)
@@ -253,6 +229,7 @@ static void drain_lost(struct ovl_funcs *f, struct ovl_sample *sample)
 	ovl_lost_drain(&f->lost, bpf_map__fd(f->attach.skel->maps.func_lost), f->cpus, f->counts,
 		       sample);
 	run_sums(f, &ns, &runs, &missed);
+	missed += ovl_funcs_kprobes_missed(&f->attach);
 	if (sample && missed > f->missed)
 		sample->lost[OVL_LOST_FUNC_MISSED] += missed - f->missed;
 	f->missed = missed;

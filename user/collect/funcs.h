@@ -17,9 +17,11 @@ struct ovl_funcs;
 /**
  * Attach to every function of the table that this kernel lets probe, by the best tier
  * (OVL_TIER_AUTO) or by one only. Fills facts->funcs, and facts->missing with what is refused. A
- * tier that was asked for and is not possible at all: NULL with OVL_EXIT_KERNEL.
+ * tier that was asked for and is not possible at all: NULL with OVL_EXIT_KERNEL. devices_fd: the map
+ * of the path's devices, filled by ovl_drops_open.
  */
-struct ovl_funcs *ovl_funcs_open(enum ovl_tier tier, struct ovl_facts *facts, struct ovl_err *err);
+struct ovl_funcs *ovl_funcs_open(enum ovl_tier tier, int devices_fd, struct ovl_facts *facts,
+				 struct ovl_err *err);
 void ovl_funcs_close(struct ovl_funcs *f);
 /** Attach to functions of modules that were loaded since. Cheap as long as none was. */
 void ovl_funcs_poll(struct ovl_funcs *f, struct ovl_facts *facts);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "collect/instruments.h"
@@ -58,29 +59,29 @@ static int try_kprobe(const struct funcs_bpf *skel)
 	return 0;
 }
 
-static bool has_tracepoint(const char *name)
-{
-	return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
-}
-
-static int load(struct ovl_funcs_attach *a, bool fentry, bool kprobe)
+static int load(struct ovl_funcs_attach *a, int devices_fd, bool fentry, bool kprobe)
 {
 	struct funcs_bpf *skel = funcs_bpf__open();
+	struct btf *btf;
 	int rc;
 
 	if (!skel)
 		return -errno;
+	btf = btf__load_vmlinux_btf();
 	bpf_program__set_autoload(skel->progs.ovl_func_entry, fentry);
 	bpf_program__set_autoload(skel->progs.ovl_func_exit, fentry);
 	bpf_program__set_autoload(skel->progs.ovl_func_kprobe, kprobe);
 	bpf_program__set_autoload(skel->progs.ovl_func_kretprobe, kprobe);
 	bpf_program__set_autoload(skel->progs.ovl_copy_out,
-				  has_tracepoint("skb_copy_datagram_iovec"));
-	bpf_program__set_autoload(skel->progs.ovl_copy_in, has_tracepoint("sock_send_length"));
-	skel->rodata->ovl_recv_counted = has_tracepoint("sock_recv_length");
+				  ovl_instruments_tracepoint(btf, "skb_copy_datagram_iovec"));
+	bpf_program__set_autoload(skel->progs.ovl_copy_in,
+				  ovl_instruments_tracepoint(btf, "sock_send_length"));
+	skel->rodata->ovl_recv_counted = ovl_instruments_tracepoint(btf, "sock_recv_length");
 	bpf_program__set_autoload(skel->progs.ovl_copy_recv, skel->rodata->ovl_recv_counted);
+	btf__free(btf);
 	/* templates: the copies that are attached get their own function */
-	rc = bpf_program__set_attach_target(skel->progs.ovl_func_entry, 0, PROBED);
+	rc = bpf_map__reuse_fd(skel->maps.devices, devices_fd);
+	rc = rc ? rc : bpf_program__set_attach_target(skel->progs.ovl_func_entry, 0, PROBED);
 	rc = rc ? rc : bpf_program__set_attach_target(skel->progs.ovl_func_exit, 0, PROBED);
 	rc = rc ? rc : funcs_bpf__load(skel);
 	if (rc) {
@@ -112,8 +113,8 @@ static int refuse(enum ovl_tier asked, enum ovl_tier tier, int why, struct ovl_f
 		ovl_tier_name(tier), text);
 }
 
-int ovl_funcs_load(struct ovl_funcs_attach *a, enum ovl_tier tier, struct ovl_facts *facts,
-		   struct ovl_err *err)
+int ovl_funcs_load(struct ovl_funcs_attach *a, enum ovl_tier tier, int devices_fd,
+		   struct ovl_facts *facts, struct ovl_err *err)
 {
 	bool fentry = tier == OVL_TIER_AUTO || tier == OVL_TIER_FENTRY;
 	bool kprobe = tier == OVL_TIER_AUTO || tier == OVL_TIER_KPROBE;
@@ -125,7 +126,7 @@ int ovl_funcs_load(struct ovl_funcs_attach *a, enum ovl_tier tier, struct ovl_fa
 		if (rc)
 			return rc;
 	}
-	rc = load(a, fentry, kprobe);
+	rc = load(a, devices_fd, fentry, kprobe);
 	if (rc)
 		return ovl_err_set(err, OVL_EXIT_KERNEL, rc,
 				   "the kernel refuses the programs that count calls: %s",
@@ -337,6 +338,41 @@ void ovl_funcs_attach_copies(struct ovl_funcs_attach *a, struct ovl_facts *facts
 		facts->progs_attached++;
 		note_tracepoint(facts, points[i].name, recv_counted);
 	}
+}
+
+/*
+ * From include/uapi/linux/bpf.h, part of the kernel's ABI: struct bpf_link_info of a kprobe, to its
+ * member `missed` (since 6.7), which older headers do not have.
+ */
+struct kprobe_info {
+	uint32_t type, id, prog_id, pad;
+	uint32_t event, event_pad;
+	uint64_t func_name;
+	uint32_t name_len, offset;
+	uint64_t addr, missed;
+};
+#define LINK_PERF_EVENT 7 /* BPF_LINK_TYPE_PERF_EVENT */
+#define EVENT_KPROBE	3 /* BPF_PERF_EVENT_KPROBE */
+#define EVENT_KRETPROBE 4 /* BPF_PERF_EVENT_KRETPROBE */
+
+static uint64_t missed_at(const struct bpf_link *link)
+{
+	struct kprobe_info info = {0};
+	uint32_t len = sizeof(info);
+
+	if (!link || bpf_obj_get_info_by_fd(bpf_link__fd(link), &info, &len) ||
+	    len < sizeof(info) || info.type != LINK_PERF_EVENT)
+		return 0;
+	return info.event == EVENT_KPROBE || info.event == EVENT_KRETPROBE ? info.missed : 0;
+}
+
+uint64_t ovl_funcs_kprobes_missed(const struct ovl_funcs_attach *a)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < OVL_FUNC_COUNT; i++)
+		sum += missed_at(a->probe[i].link[BEGIN]) + missed_at(a->probe[i].link[END]);
+	return sum;
 }
 
 void ovl_funcs_detach(struct ovl_funcs_attach *a)

@@ -36,12 +36,17 @@ struct ovl_funcs_attach {
  * Load the programs that this tier needs. What this kernel refuses is told in facts->missing, or is
  * an error (OVL_EXIT_KERNEL) where only that was asked for.
  */
-int ovl_funcs_load(struct ovl_funcs_attach *a, enum ovl_tier tier, struct ovl_facts *facts,
-		   struct ovl_err *err);
+int ovl_funcs_load(struct ovl_funcs_attach *a, enum ovl_tier tier, int devices_fd,
+		   struct ovl_facts *facts, struct ovl_err *err);
 /** Attach to every function that is not yet attached; again when modules have come. */
 void ovl_funcs_attach_all(struct ovl_funcs_attach *a, struct ovl_facts *facts);
 /** Attach what counts payload copies without probing functions. */
 void ovl_funcs_attach_copies(struct ovl_funcs_attach *a, struct ovl_facts *facts);
+/**
+ * Calls at which the kernel could not run a kprobe, because one was running on that CPU already
+ * (kprobe.nmissed): of all kprobes that are attached. Known since 6.7.
+ */
+uint64_t ovl_funcs_kprobes_missed(const struct ovl_funcs_attach *a);
 /** Detach and unload everything. */
 void ovl_funcs_detach(struct ovl_funcs_attach *a);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "base/str.h"
@@ -75,6 +76,14 @@ static struct bpf_link **link_of(struct ovltrace_bpf *skel, int prog)
 	case OVL_PROG_CONNECT: return &skel->links.ovl_connect;
 	default: return &skel->links.ovl_retransmit;
 	}
+}
+
+bool ovl_instruments_tracepoint(const struct btf *btf, const char *name)
+{
+	char type[OVL_NAME_MAX];
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	return btf && btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
 }
 
 void ovl_instruments_missing(struct ovl_facts *facts, const char *hook, const char *reason,

@@ -10,6 +10,7 @@
 #include "collect/reasons.h"
 #include "model/facts.h"
 
+struct btf;
 struct ovltrace_bpf;
 
 struct ovl_instruments {
@@ -36,6 +37,8 @@ void ovl_instruments_flip(struct ovl_instruments *in, uint32_t bits);
 /** Sum and per-CPU values of one slot of a per-CPU array of u64; per_cpu holds cpus_possible. */
 int ovl_instruments_per_cpu(const struct ovl_instruments *in, int map_fd, uint32_t slot,
 			    uint64_t *per_cpu);
+/** Has this kernel a tracepoint of that name? btf: the kernel's own; NULL: no. */
+bool ovl_instruments_tracepoint(const struct btf *btf, const char *name);
 /** Add one absent instrument to the facts. */
 void ovl_instruments_missing(struct ovl_facts *facts, const char *hook, const char *reason,
 			     const char *lost);

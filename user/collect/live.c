@@ -117,7 +117,7 @@ static int open_funcs(struct ovl_collect *c, const struct ovl_collect_spec *spec
 
 	if (!spec->packets.deep && !named)
 		return 0;
-	c->funcs = ovl_funcs_open(spec->tier, facts, err);
+	c->funcs = ovl_funcs_open(spec->tier, bpf_map__fd(c->in.skel->maps.devices), facts, err);
 	return c->funcs ? 0 : -ENOTSUP;
 }
 

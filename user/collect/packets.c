@@ -131,10 +131,7 @@ static int leave_out_unknown(struct ovl_packets *p)
 	int out = 0;
 
 	for (int i = 0; btf && i < OVL_PACKET_PROGS; i++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "btf_trace_%s", progs[i].hook);
-		if (!p->wanted[i] || btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF) > 0)
+		if (!p->wanted[i] || ovl_instruments_tracepoint(btf, progs[i].hook))
 			continue;
 		p->wanted[i] = false;
 		out++;
