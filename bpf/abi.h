@@ -164,11 +164,11 @@ enum ovl_lost {
 	OVL_LOST_CONNECT_MAP,  /* map of attempts to connect full */
 	OVL_LOST_FUNC_MAP,     /* calls of functions, for want of room */
 	OVL_LOST_FUNC_SPAN,    /* times of calls of which begin or end was not seen */
-	OVL_LOST_FUNC_MISSED,  /* runs that the kernel left out, because the program was running */
 	OVL_LOST_PACKET_MAP,   /* no room for a step, a histogram or a system call */
 	OVL_LOST_PACKET_SPAN,  /* no slot free for a wait, or a wait too old to be true */
 	OVL_LOST_PACKET_DEPTH, /* devices nested deeper than is kept */
-	OVL_LOST_PACKET_RUN, /* the kernel did not run a program that was running already */
+	/* runs of programs at packets and functions that the kernel left out, by its own account */
+	OVL_LOST_RUN,
 	OVL_LOST_COUNT,
 };
 

@@ -46,7 +46,7 @@ for name in ("fentry", "kprobe"):
         # kernels may leave runs of a kprobe's program out, and count them since 6.7: what is missing
         # then must be among what is counted as missed
         missing = N - f["calls"] if f else N
-        missed = d["self"]["lost"]["func_missed"]
+        missed = d["self"]["lost"]["run"]
         if name == "fentry" or not missing:
             judge(f and (f["calls"], f["bytes"]) == (N, size),
                   f"{name}: {key}: {f and (f['calls'], f['bytes'])}, expected {(N, size)}")

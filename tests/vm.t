@@ -52,6 +52,19 @@ END
 part deep sh /tmp/deep.sh
 part deep-document cat /tmp/deep.json
 part down ./ovltrace lab down
+# loading the packet filter's modules takes the emulator longer than a lab waits for nft
+part filter unshare -n nft -f - << 'END'
+table ip warm {
+	chain pre {
+		type nat hook prerouting priority -100;
+		fib daddr type local tcp dport 80 counter dnat to 192.0.2.1:numgen random mod 2 offset 80
+	}
+	chain post {
+		type nat hook postrouting priority 100;
+		ct state new meta mark set meta mark or 0x4000 counter masquerade
+	}
+}
+END
 part labs sh -c 'modprobe tun
 	for topo in host veth flannel-udp flannel-hostgw vxlan-mtu docker-bridge docker-hostnet \
 		docker-sharedns k8s "k8s --nodes 3 --ipv6 both"; do

@@ -231,7 +231,7 @@ static void drain_lost(struct ovl_funcs *f, struct ovl_sample *sample)
 	run_sums(f, &ns, &runs, &missed);
 	missed += ovl_funcs_kprobes_missed(&f->attach);
 	if (sample && missed > f->missed)
-		sample->lost[OVL_LOST_FUNC_MISSED] += missed - f->missed;
+		sample->lost[OVL_LOST_RUN] += missed - f->missed;
 	f->missed = missed;
 }
 

@@ -226,7 +226,7 @@ static void read_lost(struct ovl_packets *p, struct ovl_sample *sample)
 	ovl_lost_drain(&p->lost, bpf_map__fd(p->skel->maps.packet_lost), (size_t)p->cpus,
 		       p->per_cpu, sample);
 	if (sample && missed > p->missed)
-		sample->lost[OVL_LOST_PACKET_RUN] += missed - p->missed;
+		sample->lost[OVL_LOST_RUN] += missed - p->missed;
 	p->missed = missed;
 }
 

@@ -24,13 +24,13 @@ static void put_probes(ovl_json self, const struct ovl_facts *f, const struct ov
 	}
 }
 
-/* Before 6.7 the kernel does not count the kprobe programs that it leaves out. */
+/* Of programs at packets and functions; before 6.7 the kernel does not count those of kprobes. */
 static bool misses_counted(const struct ovl_facts *f, const struct ovl_probes *probes)
 {
 	unsigned major, minor;
 
 	if (!probes->kprobe)
-		return true;
+		return f->packets.valid || f->funcs.n;
 	return sscanf(f->kernel, "%u.%u", &major, &minor) == 2 &&
 	       (major > 6 || (major == 6 && minor >= 7));
 }
@@ -51,19 +51,17 @@ static void put_lost(ovl_json self, const struct ovl_facts *f, const struct ovl_
 		ovl_json_u64(part, "window", m->packets.windows_lost);
 		ovl_json_u64(part, "skb_span", lost[OVL_LOST_PACKET_SPAN]);
 		ovl_json_u64(part, "nesting", lost[OVL_LOST_PACKET_DEPTH]);
-		ovl_json_u64(part, "run", lost[OVL_LOST_PACKET_RUN]);
 	} else {
 		ovl_json_null(part, "window");
 		ovl_json_null(part, "skb_span");
 		ovl_json_null(part, "nesting");
-		ovl_json_null(part, "run");
 	}
+	if (misses_counted(f, probes))
+		ovl_json_u64(part, "run", lost[OVL_LOST_RUN]);
+	else
+		ovl_json_null(part, "run");
 	ovl_json_u64(part, "drop_budget", lost[OVL_LOST_DROP_BUDGET]);
 	ovl_json_u64(part, "func_time", lost[OVL_LOST_FUNC_SPAN]);
-	if (misses_counted(f, probes))
-		ovl_json_u64(part, "func_missed", lost[OVL_LOST_FUNC_MISSED]);
-	else
-		ovl_json_null(part, "func_missed");
 	ovl_json_u64(part, "table", m->table_overflow);
 	ovl_json_u64(part, "damaged_records", m->damaged_records);
 }

@@ -178,12 +178,11 @@ static void put_basis(struct ovl_buf *b, const struct ovl_model *m)
 			       ovl_units_text(c, (double)p->span_ns,
 					      ovl_units_time((double)p->span_ns, true), true));
 	ovl_buf_puts(&line, "; segs: wire segments in a packet");
-	if (p->windows_lost || lost[OVL_LOST_PACKET_SPAN] || no_room || lost[OVL_LOST_PACKET_RUN])
+	if (p->windows_lost || lost[OVL_LOST_PACKET_SPAN] || no_room || lost[OVL_LOST_RUN])
 		ovl_buf_printf(&line,
 			       "; lost: %u windows, %llu waits, %llu for want of room, %llu runs",
 			       p->windows_lost, (unsigned long long)lost[OVL_LOST_PACKET_SPAN],
-			       (unsigned long long)no_room,
-			       (unsigned long long)lost[OVL_LOST_PACKET_RUN]);
+			       (unsigned long long)no_room, (unsigned long long)lost[OVL_LOST_RUN]);
 	ovl_plain_wrapped(b, ovl_buf_str(&line));
 	ovl_buf_fini(&line);
 }
