@@ -48,8 +48,8 @@ struct ovl_sample_key {
 };
 
 /**
- * A device (ifindex > 0) or a namespace (ifindex 0) that drops and calls may be attributed to (value:
- * OVL_DEVICE_* bits).
+ * A device (ifindex > 0) or a namespace (ifindex 0) that drops and calls may be attributed to
+ * (value: OVL_DEVICE_* bits).
  */
 struct ovl_device_key {
 	__u64 netns; /* inode of the network namespace */

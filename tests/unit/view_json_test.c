@@ -2,6 +2,7 @@
 #include "view/json.h"
 #include "view/json_put.h"
 #include "sample_free.h"
+#include "json_members.h"
 #include "tap.h"
 
 static const struct ovl_view_exit done = {0, "done"};
@@ -64,130 +65,6 @@ static ovl_json parse(struct ovl_buf *b)
 	   "it is one line");
 	return o;
 }
-
-#define MODEL_KEYS \
-	"duration_ns interval_ns load traffic devices verdict waterfall cpu paths copies " \
-	"functions segmentation latency drops losses counters flows findings attempts packets hops tun " \
-	"self"
-
-/** Members by group, to their leaves. */
-static const char *const about_members[] = {
-	"tool.version",
-	"tool.libbpf",
-	"host.kernel",
-	"host.arch",
-	"host.cpus",
-	"host.nodename",
-	"config.iface",
-	"iface.name",
-	"iface.netns",
-	"iface.kind",
-	"iface.ifindex",
-	"iface.mtu",
-	"iface.underlay.name",
-	"iface.underlay.mtu",
-	"iface.vxlan.vni",
-	"iface.vxlan.port",
-	"iface.vxlan.local",
-	"iface.vxlan.dev",
-	"iface.features.tx-checksum-ip-generic",
-};
-static const char *const load_members[] = {
-	"load.kind",
-	"load.peer_kind",
-	"load.streams",
-	"load.congestion",
-	"load.cpus.sender",
-	"load.cpus.receiver",
-	"load.overlay.goodput_bps",
-	"load.overlay.bytes",
-	"load.overlay.retransmits",
-	"load.overlay.rtt_ns.p50",
-	"load.overlay.rtt_ns.p90",
-	"load.overlay.rtt_ns.p99",
-	"load.overlay.rtt_ns.max",
-	"load.overlay.latency_idle_ns",
-	"load.overlay.cpu_ns_per_kib.sender",
-	"load.overlay.cpu_ns_per_kib.receiver",
-	"load.underlay.goodput_bps",
-	"load.disturbed",
-	"traffic.rx.bytes",
-	"traffic.rx.pkts",
-	"traffic.rx.bps",
-	"traffic.tx.bytes",
-	"traffic.tx.segs",
-	"verdict.limit",
-	"verdict.side",
-	"verdict.confidence_ratio",
-	"verdict.sentence",
-	"verdict.evidence.0.key",
-	"verdict.evidence.0.value",
-	"verdict.evidence.0.unit",
-};
-static const char *const waterfall_members[] = {
-	"waterfall.underlay_bps",
-	"waterfall.overlay_bps",
-	"waterfall.basis",
-	"waterfall.lane",
-	"waterfall.lane_purity_ratio",
-	"waterfall.ledger_error_ratio",
-	"waterfall.wake_ratio",
-	"waterfall.unexplained_bps",
-	"waterfall.terms.0.key",
-	"waterfall.terms.0.label",
-	"waterfall.terms.0.bps",
-	"waterfall.terms.0.stderr_bps",
-	"waterfall.terms.0.if_removed_bps",
-	"waterfall.terms.0.basis",
-	"waterfall.runners_up",
-};
-static const char *const cpu_members[] = {
-	"cpu.wall_ns",
-	"cpu.busy_ns",
-	"cpu.idle_ns",
-	"cpu.steal_ns",
-	"cpu.unclassified_ratio",
-	"cpu.catch_all_ratio",
-	"cpu.samples",
-	"cpu.hz",
-	"cpu.stages.0.key",
-	"cpu.stages.0.side",
-	"cpu.stages.0.iface",
-	"cpu.stages.0.netns",
-	"cpu.stages.0.dir",
-	"cpu.stages.0.ns",
-	"cpu.stages.0.share_ratio",
-	"cpu.stages.0.stderr_ratio",
-	"cpu.stages.0.ns_per_kib",
-	"cpu.stages.0.underlay_ns_per_kib",
-	"cpu.stages.0.work.copy",
-	"cpu.stages.0.work.checksum",
-	"cpu.stages.0.work.alloc",
-	"cpu.stages.0.work.lookup",
-	"cpu.stages.0.work.lock",
-	"cpu.stages.0.work.other",
-	"cpu.stages.0.symbols.0.name",
-	"cpu.stages.0.symbols.0.ns",
-	"cpu.per_cpu.0.cpu",
-	"cpu.per_cpu.0.busy_ratio",
-	"cpu.per_cpu.0.softirq_ratio",
-	"cpu.per_cpu.0.steal_ratio",
-	"cpu.per_cpu.0.top_stage",
-	"cpu.softirq_handoffs_per_pkt",
-};
-static const char *const count_members[] = {
-	"drops.0.reason",	 "drops.0.stage",	   "drops.0.iface",
-	"drops.0.netns",	 "drops.0.symbol",	   "drops.0.pkts",
-	"drops.0.segs",		 "drops.0.benign",	   "counters.0.netns",
-	"counters.0.group",	 "counters.0.name",	   "counters.0.delta",
-	"self.cpu_ratio",	 "self.effect_ratio",	   "self.probes.attached",
-	"self.probes.missing",	 "self.probes.tracepoint", "self.probes.fentry",
-	"self.probes.kprobe",	 "self.probes.sampler",	   "self.missing.0.hook",
-	"self.missing.0.reason", "self.missing.0.lost",	   "self.lost.ring",
-	"self.lost.map",	 "self.lost.stack",	   "self.lost.window",
-	"self.lost.skb_span",	 "self.lost.table",	   "exit.code",
-	"exit.reason",
-};
 
 #define test_group(o, members) test_each(o, members, sizeof(members) / sizeof((members)[0]))
 

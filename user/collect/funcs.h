@@ -17,8 +17,8 @@ struct ovl_funcs;
 /**
  * Attach to every function of the table that this kernel lets probe, by the best tier
  * (OVL_TIER_AUTO) or by one only. Fills facts->funcs, and facts->missing with what is refused. A
- * tier that was asked for and is not possible at all: NULL with OVL_EXIT_KERNEL. devices_fd: the map
- * of the path's devices, filled by ovl_drops_open.
+ * tier that was asked for and is not possible at all: NULL with OVL_EXIT_KERNEL. devices_fd: the
+ * map of the path's devices, filled by ovl_drops_open.
  */
 struct ovl_funcs *ovl_funcs_open(enum ovl_tier tier, int devices_fd, struct ovl_facts *facts,
 				 struct ovl_err *err);

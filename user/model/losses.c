@@ -8,8 +8,8 @@
 #include "model/model.h"
 
 /*
- * Counters of /proc/net/{snmp,snmp6,netstat} that count packets the node threw away, in one group or
- * in any ("").
+ * Counters of /proc/net/{snmp,snmp6,netstat} that count packets the node threw away, in one group
+ * or in any ("").
  */
 static const struct {
 	const char *group, *name;

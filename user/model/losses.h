@@ -1,7 +1,7 @@
 /*
- * What the kernel's own counters say was lost: devices, queueing disciplines, drivers, protocols. It
- * stands beside the drops that events tell of (ovl_model.drops): some are in both, and some losses
- * have no event at all.
+ * What the kernel's own counters say was lost: devices, queueing disciplines, drivers, protocols.
+ * It stands beside the drops that events tell of (ovl_model.drops): some are in both, and some
+ * losses have no event at all.
  */
 #ifndef OVL_MODEL_LOSSES_H
 #define OVL_MODEL_LOSSES_H

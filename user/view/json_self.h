@@ -1,4 +1,4 @@
-/* `self`: what ovltrace costs, what measures, and what was not measured: a member of the document. */
+/* `self`, a member of the document: what ovltrace costs, what measures, what was not measured. */
 #ifndef OVL_VIEW_JSON_SELF_H
 #define OVL_VIEW_JSON_SELF_H
 
