@@ -13,6 +13,7 @@ static inline void sample_free(struct ovl_facts *f, struct ovl_model *m)
 	ovl_vec_fini(&m->last.per_cpu);
 	ovl_vec_fini(&m->devices);
 	ovl_vec_fini(&m->drops);
+	ovl_vec_fini(&m->losses);
 	ovl_vec_fini(&m->counters);
 	ovl_vec_fini(&m->readings);
 	ovl_vec_fini(&m->flows);

@@ -271,6 +271,18 @@ static inline void sample_counter(struct ovl_model *m, uint32_t ns, const char *
 	c->delta = delta;
 }
 
+static inline void sample_loss(struct ovl_model *m, uint32_t ns, const char *source,
+			       const char *object, const char *name, uint64_t pkts)
+{
+	struct ovl_loss *loss = ovl_vec_push(&m->losses);
+
+	loss->ns = ns;
+	loss->source = source;
+	loss->pkts = pkts;
+	copy_str(loss->object, object);
+	copy_str(loss->name, name);
+}
+
 /** A model with everything known; with load also the waterfall. */
 static inline void sample_model(struct ovl_model *m, bool load)
 {
@@ -287,6 +299,8 @@ static inline void sample_model(struct ovl_model *m, bool load)
 	sample_drop(m, "NO_SOCKET", "", 31, false);
 	m->drops.v[3].ns = OVL_NS_MACHINE;
 	sample_drop(m, "TCP_OFOMERGE", "", 12, true);
+	sample_loss(m, 0, "qdisc", "eth0 tbf 8001:0", "drops", 201);
+	sample_loss(m, OVL_NS_MACHINE, "backlog", "softnet", "dropped", 3);
 	sample_counter(m, 0, "Tcp", "RetransSegs", 22);
 	sample_counter(m, OVL_NS_MACHINE, "softnet", "time_squeeze", 117);
 	m->self = (struct ovl_self_model){.cpu_ratio = 0.0081, .cpu = 0};
