@@ -146,9 +146,11 @@ is "$(json "$doc" 'd["load"]["overlay"]["goodput_bps"] > 1e8 and
 	True "goodput, round trips and CPU of both ends"
 is "$(json "$doc" '[d["load"]["overlay"]["ctx_switches_per_mib"][side]["voluntary"] >= 0
 	for side in ("sender", "receiver")]')" "[True, True]" "context switches of both ends"
-is "$(json "$doc" '[k for k in ("iface", "traffic", "waterfall", "cpu", "paths", "copies", "segmentation",
+is "$(json "$doc" '[k for k in ("iface", "traffic", "waterfall", "cpu", "paths", "segmentation",
 	"latency", "drops", "counters", "flows", "findings") if d[k] is not None]')" "[]" \
 	"what was not measured is null"
+is "$(json "$doc" '{site["basis"] for site in d["copies"]["sites"]}, d["copies"]["per_pkt"]')" \
+	"({'arithmetic'}, None)" "of copies only what arithmetic tells"
 is "$(json "$doc" '"%s %s" % (d["verdict"]["limit"], d["exit"]["reason"])')" "unknown done" "no verdict"
 load iperf2 "$sink" -t 1 --json
 is "$(json "$T/out" '"%s %s" % (d["load"]["peer_kind"], d["load"]["overlay"]["cpu_ns_per_kib"]["receiver"])')" \

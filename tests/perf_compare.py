@@ -7,8 +7,8 @@ usage: perf_compare.py DOCUMENT SHARES. Prints every stage above 3 %; exit 1 if 
 import json
 import sys
 
-APART = {"user", "none", "application", "user_other", "user_daemon", "user_proxy", "softirq_other",
-         "irq_other", "kernel_other", "unclassified"}
+APART = {"user", "none", "application", "user_other", "other_tasks", "ovltrace", "user_daemon", "user_proxy",
+         "softirq_other", "irq_other", "kernel_other", "unclassified"}
 
 
 def normal(shares):
