@@ -132,6 +132,7 @@ static const char *const count_members[] = {
 	"counters.0.delta",
 	"self.cpu_ratio",
 	"self.effect_ratio",
+	"self.effect_stderr_ratio",
 	"self.probes.attached",
 	"self.probes.missing",
 	"self.probes.tracepoint",

@@ -276,6 +276,7 @@ static int set_flag(int key, struct ovl_options *o)
 	case OPT_REVERSE: o->reverse = true; return 0;
 	case OPT_NO_TRACE: o->no_trace = true; return 0;
 	case OPT_DEEP: o->deep = true; return 0;
+	case OPT_SELF_COST: o->self_cost = true; return 0;
 	case OPT_PLAIN: o->plain = true; return 0;
 	case OPT_BATCH: o->batch = true; return 0;
 	case OPT_QUICK: o->quick = true; return 0;

@@ -70,6 +70,7 @@ struct ovl_options {
 	long window_ms;				 /* of counting packets, 0: none; -1: not given */
 	enum ovl_tier tier;
 	bool deep; /* packets and kernel functions all the time */
+	bool self_cost;
 	const char *offloads;
 	enum ovl_lab_ipv6 ipv6;
 	uint32_t mtu, overlay_mtu, nodes, pods, vni; /* 0: not given */

@@ -13,11 +13,11 @@ static int check_no_trace(const struct ovl_options *o, struct ovl_err *err)
 				   "--no-trace needs --load iperf-like and --peer HOST (or, as "
 				   "root, the --iface of a lab or to make a twin of)");
 	if (o->jsonl.on || o->record || o->render_cols || o->sample_hz || o->deep || o->tier ||
-	    o->window_ms >= 0)
+	    o->self_cost || o->window_ms >= 0)
 		return ovl_err_set(
 			err, OVL_EXIT_USAGE, -EINVAL,
-			"--jsonl, --record, --render, --sample-hz, --window, --tier and --deep "
-			"show what --no-trace leaves out");
+			"--jsonl, --record, --render, --sample-hz, --window, --tier, --deep and "
+			"--self-cost show what --no-trace leaves out");
 	if (o->n_bounds || o->compare)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--fail-if and --compare judge what --no-trace leaves out: run "
@@ -95,6 +95,10 @@ int ovl_options_check(const struct ovl_options *o, struct ovl_err *err)
 			err, OVL_EXIT_USAGE, -EINVAL,
 			"--interval %g with --load: at least 0.5 (the idle clock counts in 10 ms)",
 			o->interval_s);
+	if (o->self_cost && (!o->load || o->load_rr))
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "--self-cost compares goodput with and without the instruments: "
+				   "it needs --load iperf-like, iperf3 or iperf2");
 	if (o->deep && o->window_ms >= 0)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--deep counts all the time: --window has no part in it");

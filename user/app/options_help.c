@@ -142,6 +142,7 @@ int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
 	rc |= o->window_ms < 0 ? add(facts, "window_ms", "off")
 			       : add(facts, "window_ms", "%ld", o->window_ms);
 	rc |= add(facts, "tier", "%s", ovl_tier_name(o->tier));
+	rc |= add(facts, "self_cost", "%s", o->self_cost ? "true" : "false");
 	rc |= add(facts, "deep", "%s", o->deep ? "true" : "false");
 	return rc ? -ENOMEM : 0;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bpf/abi.h"
+#include "app/effect.h"
 #include "app/judge.h"
 #include "app/outputs.h"
 #include "app/notrace.h"
@@ -159,15 +160,31 @@ static struct ovl_packets_spec packets(const struct ovl_options *o)
 	};
 }
 
-int ovl_run_instruments(struct ovl_session *s, const struct ovl_options *o, struct ovl_err *err)
+static struct ovl_collect_spec instruments(const struct ovl_options *o)
 {
-	const struct ovl_collect_spec spec = {
+	return (struct ovl_collect_spec){
 		.sample_hz = o->sample_hz ? o->sample_hz : SAMPLE_HZ,
 		.sample_budget_ratio = o->sample_hz ? 0 : SAMPLE_BUDGET,
 		.calibrate_ns = CALIBRATE_NS,
 		.packets = packets(o),
 		.tier = o->tier,
 	};
+}
+
+/* The same again, at the rate that the calibration led to. */
+static int measure_effect(struct ovl_session *s, const struct ovl_options *o, struct ovl_err *err)
+{
+	struct ovl_collect_spec spec = instruments(o);
+
+	spec.calibrate_ns = 0;
+	spec.sample_budget_ratio = 0;
+	spec.sample_hz = s->scene->facts.sample_hz;
+	return ovl_effect_run(s, &spec, err);
+}
+
+int ovl_run_instruments(struct ovl_session *s, const struct ovl_options *o, struct ovl_err *err)
+{
+	const struct ovl_collect_spec spec = instruments(o);
 
 	s->collect = ovl_collect_open(&spec, &s->scene->facts, s->scene->target.ns_fd, err);
 	if (!s->collect)
@@ -268,6 +285,8 @@ static int measure(struct ovl_session *s, struct ovl_judge *judge, const struct 
 	if (rc)
 		return rc;
 	rc = ovl_session_run(s, err);
+	if (!rc && o->self_cost && !s->stop && !s->out->reader_gone)
+		rc = measure_effect(s, o, err);
 	if (s->load && !rc)
 		finish_load(s);
 	how.reason = s->reason;

@@ -201,6 +201,14 @@ static const struct ovl_codec_field latency_fields[] = {
 static const struct ovl_codec_table latency_table =
 	OVL_CODEC_TABLE(struct ovl_latency_delta, "the latency", latency_fields);
 
+static const struct ovl_codec_field effect_fields[] = {
+	OVL_F(struct ovl_effect_delta, n_quads, UINT),
+	OVL_F(struct ovl_effect_delta, change_ppm, INT),
+	OVL_F(struct ovl_effect_delta, stderr_ppm, UINT),
+};
+static const struct ovl_codec_table effect_table =
+	OVL_CODEC_TABLE(struct ovl_effect_delta, "the effect", effect_fields);
+
 static const struct ovl_codec_field reading_fields[] = {
 	OVL_F(struct ovl_reading, ns, UINT),	OVL_F(struct ovl_reading, kind, STR),
 	OVL_F(struct ovl_reading, object, STR), OVL_F(struct ovl_reading, name, STR),
@@ -272,6 +280,7 @@ static const struct ovl_codec_field sample_fields[] = {
 	OVL_F(struct ovl_sample, retransmits_valid, BOOL),
 	OVL_F_SUB(struct ovl_sample, load, load_table),
 	OVL_F_SUB(struct ovl_sample, latency, latency_table),
+	OVL_F_SUB(struct ovl_sample, effect, effect_table),
 	OVL_F_ARRAY(struct ovl_sample, lost),
 	OVL_F(struct ovl_sample, self_cpu_ns, UINT),
 };

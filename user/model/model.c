@@ -273,6 +273,7 @@ int ovl_model_build(const struct ovl_model_state *state, const struct ovl_facts 
 	build_history(state, drops_counted(state, facts), out);
 	ovl_verdict_build(state, facts, &out->verdict, &choice);
 	ovl_cpu_self(state, facts, choice.cpu, &out->self);
+	out->self.effect = state->effect;
 	rc = ovl_cpu_build(state, facts, payload_bytes(state, facts), &out->cpu);
 	rc = rc ? rc : ovl_fall_build(state, facts, &choice, &out->waterfall);
 	rc = rc ? rc : ovl_copies_build(state, facts, payload_bytes(state, facts), &out->copies);

@@ -13,6 +13,7 @@
 
 #include "base/vec.h"
 #include "model/copies.h"
+#include "model/effect.h"
 #include "model/facts.h"
 #include "model/findings.h"
 #include "model/gather.h"
@@ -200,6 +201,7 @@ struct ovl_verdict {
 struct ovl_self_model {
 	double cpu_ratio; /* own cost ÷ busy time of the limiting CPU; NAN: unknown */
 	int cpu;	  /* that CPU, -1: unknown */
+	struct ovl_effect effect; /* measured on the load (--self-cost) */
 	uint64_t lost_events[OVL_LOST_COUNT]; /* by enum ovl_lost */
 };
 

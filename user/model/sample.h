@@ -11,6 +11,7 @@
 #include "base/hist.h"
 #include "base/vec.h"
 #include "bpf/abi.h"
+#include "model/effect.h"
 #include "model/facts.h"
 
 enum ovl_phase {
@@ -251,6 +252,7 @@ struct ovl_sample {
 	bool retransmits_valid;
 	struct ovl_load_delta load; /* of the path named by phase */
 	struct ovl_latency_delta latency;
+	struct ovl_effect_delta effect; /* in a record of its own, after the run */
 	uint64_t lost[OVL_LOST_COUNT]; /* by enum ovl_lost (bpf/abi.h) */
 	uint64_t self_cpu_ns;	       /* CPU time of ovltrace without its load threads, all CPUs */
 };

@@ -461,7 +461,7 @@ int ovl_model_add(struct ovl_model_state *state, const struct ovl_facts *facts,
 
 	classify(&a);
 	state->duration_ns += a.length_ns;
-	if (a.length_ns || !sample->latency.valid) /* else a record of round trips alone */
+	if (a.length_ns || !(sample->latency.valid || sample->effect.n_quads)) /* else alone */
 		state->intervals++;
 	if (a.phase == ovl_state_main(facts))
 		state->main_ns += a.length_ns;
@@ -492,6 +492,7 @@ int ovl_model_add(struct ovl_model_state *state, const struct ovl_facts *facts,
 	if (a.pair)
 		add_load(&a);
 	add_latency(state, &sample->latency);
+	ovl_effect_keep(&state->effect, &sample->effect);
 	add_point(&a, real_drops);
 	if (a.main)
 		keep_last(&a, real_drops);

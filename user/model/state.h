@@ -14,6 +14,7 @@
 #include "bpf/abi.h"
 #include "model/acc.h"
 #include "model/copies.h"
+#include "model/effect.h"
 #include "model/gather.h"
 #include "model/merge.h"
 #include "model/model.h"
@@ -94,6 +95,7 @@ struct ovl_model_state {
 
 	struct ovl_merge merge;
 	struct ovl_gather gather;
+	struct ovl_effect effect;
 	uint64_t drop_pkts,
 		drop_pkts_overlay; /* real drops on the path: whole run, overlay slices */
 	bool drops_seen;

@@ -76,7 +76,13 @@ void ovl_json_self(ovl_json o, const struct ovl_facts *f, const struct ovl_model
 		ovl_json_i64(self, "cpu", m->self.cpu);
 	else
 		ovl_json_null(self, "cpu");
-	ovl_json_null(self, "effect_ratio");
+	if (m->self.effect.valid) {
+		ovl_json_number(self, "effect_ratio", m->self.effect.change_ratio);
+		ovl_json_number(self, "effect_stderr_ratio", m->self.effect.stderr_ratio);
+	} else {
+		ovl_json_null(self, "effect_ratio");
+		ovl_json_null(self, "effect_stderr_ratio");
+	}
 	put_probes(self, f, &probes);
 	put_lost(self, f, m, &probes);
 }

@@ -253,6 +253,10 @@ void ovl_words_self(struct ovl_buf *out, const struct ovl_facts *f, const struct
 	ovl_buf_printf(out, ", lost %s events",
 		       ovl_units_text(s, lost, ovl_units_count(lost), ascii));
 	ovl_buf_printf(out, ", probes %u of %u", have, have + (unsigned)f->missing.n);
+	if (m->self.effect.valid)
+		ovl_buf_printf(out, ", effect on the load %+.1f %s %.1f %% (%u turns)",
+			       m->self.effect.change_ratio * 100, ascii ? "+-" : "±",
+			       m->self.effect.stderr_ratio * 200, m->self.effect.n_quads);
 }
 
 void ovl_words_self_brief(struct ovl_buf *out, const struct ovl_facts *f, const struct ovl_model *m,
