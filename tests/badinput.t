@@ -55,7 +55,9 @@ refused 7 "diff of nothing" "nosuch.ovl" diff nosuch.ovl nosuch.ovl
 refused 7 "a baseline that is not there" "nosuch.ovl" --iface lo --for 1 --compare nosuch.ovl
 refused 2 "lab what" "up TOPO" lab sideways
 refused 2 "replay what" "one recording" replay
-refused 2 "peer port" "1 to 65535" peer --port 65536
+refused 2 "peer port" "1 to 65535; see ovltrace peer --help" peer --port 65536
+refused 2 "a peer without a host" "the host is missing" --no-trace --load iperf-like --peer :5201
+refused 2 "segments that the kernel does not take" "88 to 32767" --iface lo --load iperf-like -M 32768
 refused 2 "name too long" "15" --iface this-name-is-much-too-long --for 1
 
 # input (7)
@@ -91,6 +93,12 @@ ok $? "with stdout and stderr closed nothing strays into a result file"
 	echo $? >>"$T/limit"
 )
 like "$(cat "$T/limit")" "only 40 open files.*raise the limit.*1$" "too few open files: exit 1 and a sentence"
+for args in "list stages" "doctor" "--version" "--help"; do
+	# shellcheck disable=SC2086
+	"$OVLTRACE" $args >&- 2>"$T/err"
+	is $? 1 "$args with stdout closed: exit 1"
+	like "$(cat "$T/err")" "cannot write to stdout: it is closed" "$args with stdout closed: says so"
+done
 "$OVLTRACE" --version >/dev/full 2>/dev/null
 is $? 1 "--version to a full disk is a failure"
 

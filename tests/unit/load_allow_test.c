@@ -113,6 +113,11 @@ static void test_words(void)
 	}
 	is_int(said, 8, "of ten thousand addresses at once eight are said");
 	is_int(log.turned_away, 11002, "and all are counted");
+	log = (struct ovl_allow_log){0};
+	for (int i = said = 0; i < 1000; i++)
+		said += ovl_allow_due(&log, 8, now);
+	is_int(said, 8, "eight lines at once");
+	ok(ovl_allow_due(&log, 8, now + 10 * SECOND), "and more ten seconds later");
 }
 
 int main(void)

@@ -118,7 +118,7 @@ static void test_whole(struct peer *p)
 	recv(control, head, 4, MSG_WAITALL);
 	n = (uint32_t)ovl_be_get(head, 4);
 	ok(n < sizeof(json) && recv(control, json, n, MSG_WAITALL) == (ssize_t)n, "results come");
-	is_int(ovl_iperf3_results_parse(json, n, &results), 0, "that parse");
+	is_int(ovl_iperf3_results_parse(json, n, 1, &results), 0, "that parse");
 	ok(results.n == 1 && results.stream[0].id == 1 && results.stream[0].bytes == 8000,
 	   "8000 bytes on stream 1");
 	is_int(hear(control), OVL_IPERF3_DISPLAY_RESULTS, "then the last state");
@@ -270,6 +270,43 @@ static void test_raw(struct peer *p)
 	ok(serves(p->port), "and the next client is served");
 }
 
+/* Much at once and then single bytes are no test; a slow one that goes on is. */
+static void test_drip(struct peer *p)
+{
+	static char block[50000];
+	const uint64_t since = ovl_clock_ns(), most_ns = 20000000000ull;
+	int drip = dial(p->port), slow = dial(p->port);
+	bool ended = false, alive = true;
+
+	memcpy(block, "\x40\x01\0\x78", 4);
+	say(drip, block, sizeof(block));
+	say(slow, block, 5000);
+	while (!ended && ovl_clock_ns() < since + most_ns) {
+		send(drip, block, 1, MSG_NOSIGNAL);
+		send(slow, block, 100, MSG_NOSIGNAL);
+		ended = closed_within(drip, 60);
+		alive = !closed_within(slow, 40); /* 1 kB a second, as the slowest -b */
+	}
+	ok(ended, "one byte at a time: ended after %llu ms",
+	   (unsigned long long)((ovl_clock_ns() - since) / 1000000));
+	ok(alive, "1 kB a second goes on");
+	close(drip);
+	close(slow);
+	ok(serves(p->port), "and the next client is served");
+}
+
+/* Many that bring little: a line each would fill a disk. */
+static void test_lines(struct peer *p)
+{
+	enum { STRANGERS = 50 };
+	const int before = p->served;
+
+	for (int i = 0; i < STRANGERS; i++)
+		send_and_leave(p->port, "SSH-2.0-x\r\n", 11, false);
+	ok(serves(p->port), "after %d strangers the next client is served", STRANGERS);
+	ok(p->served <= before + 1, "of whom at most one is told of: %d", p->served - before);
+}
+
 int main(void)
 {
 	struct peer p = {.bind = "127.0.0.1"};
@@ -282,7 +319,11 @@ int main(void)
 	test_cut(&p);
 	test_crowd(&p);
 	test_raw(&p);
+	test_drip(&p);
+	test_lines(&p);
 	peer_stop(&p);
+	ok(!p.last.from && p.last.untold >= 40, "the others are counted in the end: %llu",
+	   (unsigned long long)p.last.untold);
 	is_int(p.rc, 0, "the peer ends when it is told to");
 	return tap_done();
 }

@@ -94,7 +94,7 @@ static bool works(uint16_t port)
 	good = good && recv(control, head, 4, MSG_WAITALL) == 4;
 	n = (uint32_t)ovl_be_get(head, 4);
 	good = good && n < sizeof(json) && recv(control, json, n, MSG_WAITALL) == (ssize_t)n &&
-	       !ovl_iperf3_results_parse(json, n, &results) && results.stream[0].bytes == 8000;
+	       !ovl_iperf3_results_parse(json, n, 1, &results) && results.stream[0].bytes == 8000;
 	good = good && hear(control) == OVL_IPERF3_DISPLAY_RESULTS;
 	say(control, &done, 1);
 	close(stream);

@@ -167,6 +167,22 @@ static void test_server(size_t good, bool hang, const char *word)
 	close(s.listen_fd);
 }
 
+/* Results of other streams than the test's are no results. */
+static void test_liar(void)
+{
+	struct ovl_iperf3_client c;
+	uint8_t text[1024];
+	size_t n = script(text);
+	char *id = memchr(text, '[', n); /* of "streams" */
+
+	id = strstr(id, "\"id\":1");
+	id[5] = '3';
+	ovl_iperf3_client_init(&c);
+	is_int(feed(&c, text, n, n), -EPROTO, "results of a stream that the test does not have");
+	is_int(c.phase, OVL_IPERF3_CLIENT_FAILED, "are not believed");
+	ovl_iperf3_client_fini(&c);
+}
+
 int main(void)
 {
 	uint8_t text[1024];
@@ -175,6 +191,7 @@ int main(void)
 	test_good();
 	test_hostile();
 	test_server(n, false, "");
+	test_liar();
 	test_server(0, true, "says nothing while its streams");
 	test_server(1, false, "gone away while its streams");
 	test_server(2, false, "lost");

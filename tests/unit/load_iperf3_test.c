@@ -132,37 +132,85 @@ static void test_results(void)
 	size_t refused = 0;
 
 	out = malloc(sizeof(*out));
-	is_int(ovl_iperf3_results_parse(RESULTS, sizeof(RESULTS) - 1, out), 0, "results of 3.12");
+	is_int(ovl_iperf3_results_parse(RESULTS, sizeof(RESULTS) - 1, 2, out), 0,
+	       "results of 3.12");
 	ok(out->n == 2 && out->stream[0].id == 1 && out->stream[1].id == 3, "streams 1 and 3");
 	ok(out->stream[0].bytes == 8589934592ull && out->stream[0].end_s == 1.5, "numbers");
 	ok(!out->sender && out->stream[0].retransmits == -1 && out->stream[1].retransmits == -1,
 	   "2^64 - 1 is -1");
 	for (size_t n = 0; n < sizeof(RESULTS) - 1; n++)
-		refused += ovl_iperf3_results_parse(RESULTS, n, out) == -EPROTO;
+		refused += ovl_iperf3_results_parse(RESULTS, n, 2, out) == -EPROTO;
 	is_int(refused, sizeof(RESULTS) - 1, "cut off anywhere they are refused");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		is_int(ovl_iperf3_results_parse(bad[i], strlen(bad[i]), out), -EPROTO,
+		is_int(ovl_iperf3_results_parse(bad[i], strlen(bad[i]), 1, out), -EPROTO,
 		       "refused: %.120s", bad[i]);
 	for (uint32_t i = 0; i < in.n; i++)
 		in.stream[i] = (struct ovl_iperf3_stream){.id = ovl_iperf3_stream_id(i),
-							  .bytes = INT64_MAX,
+							  .bytes = OVL_IPERF3_COUNT_MAX,
 							  .retransmits = i,
 							  .end_s = 86400.123456};
 	is_int(ovl_iperf3_results_format(&in, &buf), 0, "128 streams are formatted");
 	ok(buf.n < 32768, "to %zu bytes", buf.n);
-	is_int(ovl_iperf3_results_parse(buf.s + 4, buf.n - 4, out), 0, "and parse");
+	is_int(ovl_iperf3_results_parse(buf.s + 4, buf.n - 4, in.n, out), 0, "and parse");
 	ok(out->n == 128 && out->stream[127].id == 129 && out->stream[127].retransmits == 127 &&
-		   out->stream[5].bytes == INT64_MAX && out->sender && out->cpu_total == 12.5 &&
-		   fabs(out->stream[9].end_s - 86400.123456) < 1e-6,
+		   out->stream[5].bytes == OVL_IPERF3_COUNT_MAX && out->sender &&
+		   out->cpu_total == 12.5 && fabs(out->stream[9].end_s - 86400.123456) < 1e-6,
 	   "to the same values");
 	free(out);
 	ovl_buf_fini(&buf);
 }
 
-/* Everything that a good client says to a server of one stream, in order. */
+/* Streams that are not those of the test, and counts that no test has. */
+static void test_streams(void)
+{
+#define HEAD \
+	"{\"cpu_util_total\":1,\"cpu_util_user\":1,\"cpu_util_system\":0," \
+	"\"sender_has_retransmits\":1,\"streams\":["
+#define STREAM(id, bytes, retransmits) \
+	"{\"id\":" id ",\"bytes\":" bytes ",\"retransmits\":" retransmits \
+	",\"jitter\":0,\"errors\":0,\"packets\":0}"
+	static const struct {
+		const char *name, *json;
+		int rc;
+	} rows[] = {
+		{"1 and 3", HEAD STREAM("1", "5", "0") "," STREAM("3", "7", "0") "]}", 0},
+		{"3 and 1", HEAD STREAM("3", "7", "0") "," STREAM("1", "5", "0") "]}", 0},
+		{"none", HEAD "]}", -EPROTO},
+		{"one of two", HEAD STREAM("1", "5", "0") "]}", -EPROTO},
+		{"three of two",
+		 HEAD STREAM("1", "5", "0") "," STREAM("3", "7", "0") "," STREAM("4", "7",
+										 "0") "]}",
+		 -EPROTO},
+		{"the same twice", HEAD STREAM("1", "5", "0") "," STREAM("1", "7", "0") "]}",
+		 -EPROTO},
+		{"a strange id", HEAD STREAM("1", "5", "0") "," STREAM("2", "7", "0") "]}",
+		 -EPROTO},
+		{"one of a larger test", HEAD STREAM("1", "5", "0") "," STREAM("4", "7", "0") "]}",
+		 -EPROTO},
+		{"2^62 bytes",
+		 HEAD STREAM("1", "4611686018427387904", "0") "," STREAM("3", "7", "0") "]}",
+		 -EPROTO},
+		{"2^62 retransmits",
+		 HEAD STREAM("1", "5", "4611686018427387904") "," STREAM("3", "7", "0") "]}",
+		 -EPROTO},
+	};
+	struct ovl_iperf3_results *out = malloc(sizeof(*out));
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		is_int(ovl_iperf3_results_parse(rows[i].json, strlen(rows[i].json), 2, out),
+		       rows[i].rc, "of a test with two streams: %s", rows[i].name);
+		if (!rows[i].rc)
+			ok(out->n == 2 && out->stream[0].id == 1 && out->stream[0].bytes == 5 &&
+				   out->stream[1].id == 3 && out->stream[1].bytes == 7,
+			   "in order");
+	}
+	free(out);
+}
+
+/* Everything that a good client says to a server of two streams, in order. */
 static size_t script(uint8_t *out, size_t size)
 {
-	const char *texts[] = {"{\"tcp\":true,\"parallel\":1,\"len\":1000,\"time\":1}", RESULTS};
+	const char *texts[] = {"{\"tcp\":true,\"parallel\":2,\"len\":1000,\"time\":1}", RESULTS};
 	size_t n = 0;
 
 	for (int i = 0; i < 2; i++) {
@@ -290,6 +338,7 @@ int main(void)
 	test_params();
 	test_refused();
 	test_results();
+	test_streams();
 	test_server();
 	test_server_hostile();
 	return tap_done();

@@ -311,6 +311,34 @@ static void test_addresses(const struct peer *any)
 	ovl_load_stop(load);
 }
 
+/* A bound holds from the start, but for the first ten segments, which the kernel does not pace. */
+static void test_rate(struct peer *p)
+{
+	struct ovl_load_spec spec = remote_spec(p->port, 1, false);
+	struct ovl_err err = OVL_ERR_INIT;
+	struct ovl_load_counts counts = {0};
+	struct ovl_load *load;
+	uint64_t since, most;
+
+	is_int(ovl_load_block_bytes(0, 0), 131072, "one write of an unbounded stream");
+	is_int(ovl_load_block_bytes(0, 8000), 100, "of a slow one: a tenth of a second's worth");
+	is_int(ovl_load_block_bytes(0, 1000000000), 131072, "of a fast one");
+	is_int(ovl_load_block_bytes(65536, 8000), 65536, "or what is asked for");
+	spec.rate_bps = 8000;
+	load = ovl_load_start(&spec, &err);
+	ok(load != NULL, "1000 bytes a second (%s)", err.text);
+	if (!load)
+		return;
+	since = ovl_clock_ns();
+	ovl_load_select(load, OVL_LOAD_OVERLAY);
+	sleep_ms(500);
+	ovl_load_read(load, OVL_LOAD_OVERLAY, &counts, &err);
+	most = 2000 + (ovl_clock_ns() - since) / 1000000;
+	ok(counts.acked_bytes > 0 && counts.acked_bytes < most, "%llu bytes: below %llu",
+	   (unsigned long long)counts.acked_bytes, (unsigned long long)most);
+	ovl_load_stop(load);
+}
+
 int main(void)
 {
 	struct peer p = {0};
@@ -323,6 +351,7 @@ int main(void)
 	test_hostile(&p);
 	test_bound(&p);
 	test_slow(&p);
+	test_rate(&p);
 	peer_stop(&p);
 	is_int(p.rc, 0, "the peer ends when it is told to");
 	test_vanish();

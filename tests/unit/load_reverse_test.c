@@ -59,8 +59,8 @@ static void test_reverse(struct peer *p, uint32_t streams)
 	for (uint32_t i = 0; i < streams; i++) {
 		ovl_load_stream(load, OVL_LOAD_OVERLAY, i, 0, &one);
 		marked += one.bytes;
+		ovl_load_mark(load, OVL_LOAD_OVERLAY, i, &one);
 	}
-	ovl_load_mark(load);
 	sleep_ms(300);
 	ovl_load_read(load, OVL_LOAD_OVERLAY, &after, &err);
 	ok(before.bytes && after.bytes > before.bytes && after.receiver_cpu_ns > 0 &&

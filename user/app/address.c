@@ -29,6 +29,10 @@ int ovl_address_resolve(const char *option, const char *word, char addr[64], uin
 		host[strlen(host) - 1] = '\0';
 		memmove(host, host + 1, strlen(host));
 	}
+	if (!*host)
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "%s %s: the host is missing: give HOST or HOST:PORT", option,
+				   word);
 	rc = getaddrinfo(host, NULL, &hints, &found);
 	if (rc)
 		return ovl_err_set(err, OVL_EXIT_PEER, -EHOSTUNREACH,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/outfile.h"
 #include "app/run.h"
 #include "base/buf.h"
 #include "collect/collect.h"
@@ -17,8 +18,7 @@ int ovl_cmd_print(struct ovl_buf *b, struct ovl_err *err)
 	int rc = 0;
 
 	if (fwrite(ovl_buf_str(b), 1, b->n, stdout) != b->n || fflush(stdout))
-		rc = ovl_err_set(err, OVL_EXIT_FAILED, -errno, "cannot write to stdout: %s",
-				 strerror(errno));
+		rc = ovl_outfile_failed(NULL, -errno, err);
 	ovl_buf_fini(b);
 	return rc;
 }
@@ -75,8 +75,7 @@ int ovl_cmd_doctor(const struct ovl_options *o, struct ovl_err *err)
 				   o->json.path, strerror(errno));
 	}
 	if (fwrite(ovl_buf_str(&b), 1, b.n, f) != b.n || fflush(f))
-		rc = ovl_err_set(err, OVL_EXIT_FAILED, -EIO, "cannot write the checks: %s",
-				 strerror(errno));
+		rc = ovl_outfile_failed(o->json.path, errno ? -errno : -EIO, err);
 	if (f != stdout)
 		fclose(f);
 	ovl_buf_fini(&b);

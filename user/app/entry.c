@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "app/outfile.h"
 #include "base/buf.h"
 #include "base/version.h"
 
@@ -24,13 +25,16 @@ static const struct ovl_entry_command *find(const struct ovl_entry_command *comm
 	return c;
 }
 
-/* Without descriptors 0 to 2 the next file opened would get what is meant for the terminal. */
+/*
+ * Without descriptors 0 to 2 the next file opened would get what is meant for the terminal. They
+ * cannot be written to, so that whoever prints there learns that it is lost.
+ */
 static void fill_descriptors(void)
 {
 	int fd;
 
 	do
-		fd = open("/dev/null", O_RDWR);
+		fd = open("/dev/null", O_RDONLY);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd > STDERR_FILENO)
 		close(fd);
@@ -57,8 +61,7 @@ static int raise_descriptor_limit(struct ovl_err *err)
 static int put(const char *text, struct ovl_err *err)
 {
 	if (fputs(text, stdout) < 0 || fflush(stdout))
-		return ovl_err_set(err, OVL_EXIT_FAILED, -errno, "cannot write to stdout: %s",
-				   strerror(errno));
+		return ovl_outfile_failed(NULL, -errno, err);
 	return 0;
 }
 

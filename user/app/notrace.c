@@ -24,6 +24,7 @@
 #include "view/json_iperf3.h"
 
 #define SECOND_NS 1000000000ull
+#define RATE_ROOM 1.05 /* -b is kept */
 
 struct run {
 	const struct ovl_options *options;
@@ -34,6 +35,7 @@ struct run {
 	struct ovl_model_state *state;
 	struct ovl_load_counts last; /* of the last reading */
 	struct ovl_sample pending;   /* the last reading, not in the model yet */
+	uint64_t moved_ts_ns;	     /* when the path was last seen to have carried something */
 	struct ovl_outfile text, json, json_iperf3;
 	struct ovl_buf buf;
 	int signal_fd;
@@ -101,6 +103,8 @@ static int read_path(struct run *r, bool measured, struct ovl_err *err)
 		r->pending.end_ts_ns = now.ts_ns;
 		ovl_tally_read(&r->tally, &now);
 	}
+	if (now.bytes != r->last.bytes)
+		r->moved_ts_ns = now.ts_ns;
 	r->last = now;
 	return rc;
 }
@@ -140,7 +144,7 @@ static int piece(struct run *r, double seconds, bool omitted, bool *first, struc
 		if (!rc)
 			rc = row(r, omitted, first, err);
 		if (omitted && edge == end)
-			ovl_load_mark(r->load);
+			ovl_tally_mark(&r->tally);
 		if (!omitted && (edge == end || r->stop))
 			ovl_load_select(r->load, OVL_LOAD_PATHS);
 		if (!rc)
@@ -155,17 +159,20 @@ static int measure(struct run *r, struct ovl_err *err)
 	bool first = true;
 	int rc;
 
-	ovl_load_select(r->load, OVL_LOAD_OVERLAY);
+	/* first the clock: what is sent before it would be in no row, but in the far end's count */
 	ovl_tally_begin(&r->tally);
+	ovl_load_select(r->load, OVL_LOAD_OVERLAY);
 	rc = read_path(r, false, err);
 	if (rc)
 		return rc;
 	ovl_tally_base(&r->tally, &r->last);
+	r->moved_ts_ns = r->last.ts_ns;
 	if (omit_s > 0) {
 		rc = piece(r, omit_s, true, &first, err);
 		if (rc || r->stop)
 			return rc;
 		ovl_tally_restart(&r->tally, &r->last);
+		r->moved_ts_ns = r->last.ts_ns;
 	}
 	return piece(r, time_s, false, &first, err);
 }
@@ -273,6 +280,44 @@ static int start(struct run *r, struct ovl_err *err)
 	return flush(r, &r->text, err);
 }
 
+/*
+ * A test in which nothing came, or nothing any more since its middle, is none. Bounded streams may
+ * rest that long.
+ */
+static int check_came(const struct run *r, struct ovl_err *err)
+{
+	const struct ovl_transfer *tr = &r->tally.transfer;
+	const double got = tr->reverse || isnan(tr->far_bytes) ? tr->sum.bytes : tr->far_bytes;
+	const double whole_s = tr->sum.end_s - tr->sum.start_s;
+	const double still_s = (double)(r->last.ts_ns - r->moved_ts_ns) / 1e9;
+	const bool stands = !r->spec->rate_bps && still_s >= fmax(1, whole_s / 2);
+
+	if (r->stop || isnan(whole_s) || (!(got <= 0) && !stands))
+		return 0;
+	return ovl_err_set(
+		err, OVL_EXIT_PEER, -ETIMEDOUT,
+		"nothing %s %s in %s%.1f s although its connections stand: see whether "
+		"that end still %s, and whether large packets get through (ping -M do -s "
+		"1400)",
+		tr->reverse ? "came from" : "was received by", tr->host,
+		got <= 0 ? "" : "the last ", got <= 0 ? whole_s : still_s,
+		tr->reverse ? "sends" : "reads");
+}
+
+/* More than -b asked for: it is a bound only after the start. */
+static void say_excess(const struct run *r)
+{
+	const struct ovl_transfer_row *sum = &r->tally.transfer.sum;
+	const double asked = (double)r->spec->rate_bps * (double)r->tally.transfer.streams.n;
+	const double bps = sum->bytes * 8 / (sum->end_s - sum->start_s);
+
+	if (asked > 0 && bps > RATE_ROOM * asked)
+		fprintf(stderr,
+			"ovltrace: %.0f %% more was carried than --bitrate asked for: the kernel "
+			"sends the first window at once; --omit leaves the start out\n",
+			100 * (bps / asked - 1));
+}
+
 /* Everything measured is written before the error, if there was one, is returned. */
 static int run(struct run *r, struct ovl_err *err)
 {
@@ -291,6 +336,9 @@ static int run(struct run *r, struct ovl_err *err)
 		rc = finished;
 	}
 	ovl_tally_finish(&r->tally, whole && !isnan(r->tally.transfer.sum.start_s), true);
+	if (!rc)
+		rc = check_came(r, err);
+	say_excess(r);
 	take_far(r);
 	if (rc)
 		r->reason = r->tally.transfer.error = err->text;

@@ -10,12 +10,30 @@
 
 #include "app/options_check.h"
 #include "base/str.h"
+#include "load/load.h"
 
-static int usage(struct ovl_err *err, int key, const char *arg, const char *wants)
+static const char *command_name(enum ovl_command command)
+{
+	switch (command) {
+	case OVL_CMD_PEER: return " peer";
+	case OVL_CMD_LAB: return " lab";
+	case OVL_CMD_REPLAY: return " replay";
+	case OVL_CMD_DOCTOR: return " doctor";
+	case OVL_CMD_LIST: return " list";
+	case OVL_CMD_RELAY: return " relay";
+	case OVL_CMD_DIFF: return " diff";
+	case OVL_CMD_MATRIX: return " matrix";
+	case OVL_CMD_POD:
+	case OVL_CMD_RUN: break;
+	}
+	return "";
+}
+
+static int usage(const struct ovl_options *o, struct ovl_err *err, int key, const char *arg,
+		 const char *wants)
 {
 	return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL, "--%s '%s': %s; see ovltrace%s --help",
-			   ovl_option_rows[key].name, arg, wants,
-			   ovl_option_rows[key].commands & RUN ? "" : " lab");
+			   ovl_option_rows[key].name, arg, wants, command_name(o->command));
 }
 
 static bool parse_seconds(const char *s, double min, double max, double *out)
@@ -90,54 +108,54 @@ static int set_number(int key, const char *arg, struct ovl_options *o, struct ov
 	case OPT_COUNT:
 		return ovl_str_u64(arg, 1, 1000000000, &o->count)
 			       ? 0
-			       : usage(err, key, arg, "a number of intervals from 1");
+			       : usage(o, err, key, arg, "a number of intervals from 1");
 	case OPT_STREAMS:
 		if (!ovl_str_u64(arg, 1, 128, &v))
-			return usage(err, key, arg, "a number of streams from 1 to 128");
+			return usage(o, err, key, arg, "a number of streams from 1 to 128");
 		o->streams = (uint32_t)v;
 		return 0;
 	case OPT_PORT:
 		if (!ovl_str_u64(arg, 1, 65535, &v))
-			return usage(err, key, arg, "a TCP port from 1 to 65535");
+			return usage(o, err, key, arg, "a TCP port from 1 to 65535");
 		o->port = (uint16_t)v;
 		return 0;
 	case OPT_SAMPLE_HZ:
 		if (!ovl_str_u64(arg, 10, 5000, &v))
-			return usage(err, key, arg, "a rate from 10 to 5000 a second");
+			return usage(o, err, key, arg, "a rate from 10 to 5000 a second");
 		o->sample_hz = (uint32_t)v;
 		return 0;
 	case OPT_PACKETS:
 		if (!ovl_str_u64(arg, 0, 1000, &v) || (v && v < 10))
-			return usage(err, key, arg, "10 to 1000 milliseconds, or 0");
+			return usage(o, err, key, arg, "10 to 1000 milliseconds, or 0");
 		o->window_ms = (long)v;
 		return 0;
 	case OPT_BLOCK:
 		return parse_bytes(arg, 1, 1 << 20, &o->block_bytes)
 			       ? 0
-			       : usage(err, key, arg, "1 byte to 1M");
+			       : usage(o, err, key, arg, "1 byte to 1M");
 	case OPT_MSS:
-		return parse_bytes(arg, 88, 65495, &o->mss_bytes)
+		return parse_bytes(arg, OVL_LOAD_MSS_MIN, OVL_LOAD_MSS_MAX, &o->mss_bytes)
 			       ? 0
-			       : usage(err, key, arg, "88 to 65495 bytes");
+			       : usage(o, err, key, arg, "88 to 32767 bytes");
 	case OPT_WINDOW:
 		return parse_bytes(arg, 4096, 1u << 30, &o->window_bytes)
 			       ? 0
-			       : usage(err, key, arg, "4K to 1G");
+			       : usage(o, err, key, arg, "4K to 1G");
 	case OPT_FOR:
 	case OPT_TIME:
 		return parse_seconds(arg, 0.5, 86400, &o->for_s)
 			       ? 0
-			       : usage(err, key, arg, "seconds from 0.5 to 86400");
+			       : usage(o, err, key, arg, "seconds from 0.5 to 86400");
 	case OPT_OMIT:
 		return parse_seconds(arg, 0, 600, &o->omit_s)
 			       ? 0
-			       : usage(err, key, arg, "seconds from 0 to 600");
+			       : usage(o, err, key, arg, "seconds from 0 to 600");
 	case OPT_RATE:
-		return parse_rate(arg, &o->rate_bps) ? 0 : usage(err, key, arg, "8K to 1000G");
+		return parse_rate(arg, &o->rate_bps) ? 0 : usage(o, err, key, arg, "8K to 1000G");
 	case OPT_INTERVAL:
 		return parse_seconds(arg, 0.1, 60, &o->interval_s)
 			       ? 0
-			       : usage(err, key, arg, "seconds from 0.1 to 60");
+			       : usage(o, err, key, arg, "seconds from 0.1 to 60");
 	}
 	return -ENOENT;
 }
@@ -166,21 +184,21 @@ static int set_lab(int key, const char *arg, struct ovl_options *o, struct ovl_e
 		if (numbers[i].key != key)
 			continue;
 		if (!ovl_str_u64(arg, numbers[i].min, numbers[i].max, &v))
-			return usage(err, key, arg, numbers[i].wants);
+			return usage(o, err, key, arg, numbers[i].wants);
 		*(uint32_t *)((char *)o + numbers[i].at) = (uint32_t)v;
 		return 0;
 	}
 	if (key == OPT_LINK_RATE)
 		return parse_rate(arg, &o->link_bps)
 			       ? 0
-			       : usage(err, key, arg, "bit/s from 8K to 1000G, such as 100M");
+			       : usage(o, err, key, arg, "bit/s from 8K to 1000G, such as 100M");
 	if (key == OPT_IPV6) {
 		static const char *const words[] = {"", "inside", "outside", "both"};
 
 		for (int i = 1; i < 4; i++)
 			if (!strcmp(arg, words[i]))
 				o->ipv6 = (enum ovl_lab_ipv6)i;
-		return o->ipv6 ? 0 : usage(err, key, arg, "inside, outside or both");
+		return o->ipv6 ? 0 : usage(o, err, key, arg, "inside, outside or both");
 	}
 	return -ENOENT;
 }
@@ -196,40 +214,43 @@ static int set_choice(int key, const char *arg, struct ovl_options *o, struct ov
 		o->load_rr = !strcmp(arg, "rr");
 		o->load = o->load_raw || o->load_plain || o->load_rr || !strcmp(arg, "iperf-like");
 		if (!o->load && strcmp(arg, "none") != 0)
-			return usage(err, key, arg, "none, iperf-like, iperf3, iperf2 or rr");
+			return usage(o, err, key, arg, "none, iperf-like, iperf3, iperf2 or rr");
 		return 0;
 	case OPT_LATENCY:
 		o->latency_off = !strcmp(arg, "off");
-		return o->latency_off || !strcmp(arg, "auto") ? 0
-							      : usage(err, key, arg, "auto or off");
+		return o->latency_off || !strcmp(arg, "auto")
+			       ? 0
+			       : usage(o, err, key, arg, "auto or off");
 	case OPT_TX:
 		o->tx_zerocopy = !strcmp(arg, "zerocopy");
 		return o->tx_zerocopy || !strcmp(arg, "copy")
 			       ? 0
-			       : usage(err, key, arg, "copy or zerocopy");
+			       : usage(o, err, key, arg, "copy or zerocopy");
 	case OPT_RX:
 		o->rx_trunc = !strcmp(arg, "trunc");
-		return o->rx_trunc || !strcmp(arg, "copy") ? 0
-							   : usage(err, key, arg, "copy or trunc");
+		return o->rx_trunc || !strcmp(arg, "copy")
+			       ? 0
+			       : usage(o, err, key, arg, "copy or trunc");
 	case OPT_ALLOW: return ovl_allow_add(&o->allow, arg, err);
 	case OPT_TIER:
 		o->tier =
 			ovl_tier_find(arg) < 0 ? OVL_TIER_COUNT : (enum ovl_tier)ovl_tier_find(arg);
 		return o->tier < OVL_TIER_COUNT
 			       ? 0
-			       : usage(err, key, arg, "auto, tracepoint, fentry or kprobe");
+			       : usage(o, err, key, arg, "auto, tracepoint, fentry or kprobe");
 	case OPT_COLOR:
 		if (!strcmp(arg, "always"))
 			o->color = OVL_COLOR_ALWAYS;
 		else if (!strcmp(arg, "never"))
 			o->color = OVL_COLOR_NEVER;
 		else if (strcmp(arg, "auto") != 0)
-			return usage(err, key, arg, "auto, always or never");
+			return usage(o, err, key, arg, "auto, always or never");
 		return 0;
 	case OPT_RENDER:
 		if (sscanf(arg, "%3dx%3d%n", &o->render_cols, &o->render_rows, &used) != 2 ||
 		    arg[used] || o->render_cols < 1 || o->render_rows < 1)
-			return usage(err, key, arg, "COLSxROWS, each from 1 to 999, such as 80x24");
+			return usage(o, err, key, arg,
+				     "COLSxROWS, each from 1 to 999, such as 80x24");
 		return 0;
 	}
 	return -ENOENT;
@@ -242,9 +263,9 @@ static int set_bound(int key, const char *arg, struct ovl_options *o, struct ovl
 	if (key != OPT_FAIL_IF)
 		return -ENOENT;
 	if (o->n_bounds == OVL_BOUNDS_MAX)
-		return usage(err, key, arg, "more than 16 bounds");
+		return usage(o, err, key, arg, "more than 16 bounds");
 	if (ovl_bound_parse(arg, &o->bounds[o->n_bounds], why))
-		return usage(err, key, arg, why);
+		return usage(o, err, key, arg, why);
 	o->n_bounds++;
 	return 0;
 }
@@ -295,7 +316,7 @@ static int set(int key, const char *arg, struct ovl_options *o, struct ovl_err *
 	if (ovl_option_rows[key].arg == NO)
 		return set_flag(key, o);
 	if (arg && !*arg)
-		return usage(err, key, arg, "an empty value");
+		return usage(o, err, key, arg, "an empty value");
 	rc = set_text(key, arg, o);
 	if (rc == -ENOENT)
 		rc = set_number(key, arg, o, err);
@@ -308,23 +329,6 @@ static int set(int key, const char *arg, struct ovl_options *o, struct ovl_err *
 	return rc;
 }
 
-static const char *command_name(enum ovl_command command)
-{
-	switch (command) {
-	case OVL_CMD_PEER: return " peer";
-	case OVL_CMD_LAB: return " lab";
-	case OVL_CMD_REPLAY: return " replay";
-	case OVL_CMD_DOCTOR: return " doctor";
-	case OVL_CMD_LIST: return " list";
-	case OVL_CMD_RELAY: return " relay";
-	case OVL_CMD_DIFF: return " diff";
-	case OVL_CMD_MATRIX: return " matrix";
-	case OVL_CMD_POD:
-	case OVL_CMD_RUN: break;
-	}
-	return "";
-}
-
 int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ovl_options *out,
 		      struct ovl_err *err)
 {
@@ -332,8 +336,12 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 	char shorts[2 + OPT_COUNT_OF * 3] = ":";
 	int c, rc;
 
-	*out = (struct ovl_options){
-		.for_s = NAN, .interval_s = NAN, .omit_s = NAN, .streams = 1, .window_ms = -1};
+	*out = (struct ovl_options){.command = command,
+				    .for_s = NAN,
+				    .interval_s = NAN,
+				    .omit_s = NAN,
+				    .streams = 1,
+				    .window_ms = -1};
 	for (int i = 0; i < OPT_COUNT_OF; i++) {
 		longs[i] = (struct option){ovl_option_rows[i].name, ovl_option_rows[i].arg, NULL,
 					   1000 + i};

@@ -38,6 +38,7 @@ struct ovl_out_spec {
 enum ovl_color { OVL_COLOR_AUTO = 0, OVL_COLOR_ALWAYS, OVL_COLOR_NEVER };
 
 struct ovl_options {
+	enum ovl_command command;
 	bool help, version;
 	const char *iface, *netns;
 	bool load;	 /* --load, not none */

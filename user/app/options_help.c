@@ -6,6 +6,7 @@
 
 #include "app/option_table.h"
 #include "base/str.h"
+#include "load/load.h"
 
 const struct ovl_option_row ovl_option_rows[] = {
 #define OPT(KEY, name, ch, arg, metavar, commands, help) {name, ch, arg, metavar, commands, help},
@@ -110,7 +111,7 @@ uint32_t ovl_options_length(const struct ovl_options *o)
 {
 	if (o->block_bytes)
 		return o->block_bytes;
-	return o->load_rr ? 1 : 128u << 10;
+	return o->load_rr ? 1 : ovl_load_block_bytes(0, o->rate_bps);
 }
 
 int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)

@@ -64,6 +64,18 @@ static int write_all(int fd, const char *s, size_t n, int signal_fd)
 	return 0;
 }
 
+int ovl_outfile_failed(const char *path, int rc, struct ovl_err *err)
+{
+	if (!path && rc == -EBADF)
+		return ovl_err_set(
+			err, OVL_EXIT_FAILED, rc,
+			"cannot write to stdout: it is closed; start it with one that can "
+			"be written to (a file, /dev/null)");
+	return ovl_err_set(err, OVL_EXIT_FAILED, rc,
+			   "cannot write to %s: %s; free some space or give another file",
+			   path ? path : "stdout", strerror(-rc));
+}
+
 int ovl_outfile_write(struct ovl_outfile *f, struct ovl_buf *buf, int signal_fd,
 		      struct ovl_err *err)
 {
@@ -82,9 +94,7 @@ int ovl_outfile_write(struct ovl_outfile *f, struct ovl_buf *buf, int signal_fd,
 	ovl_buf_clear(buf);
 	if (!rc || rc == -EPIPE)
 		return rc;
-	return ovl_err_set(err, OVL_EXIT_FAILED, rc,
-			   "cannot write to %s: %s; free some space or give another file",
-			   f->path ? f->path : "stdout", strerror(-rc));
+	return ovl_outfile_failed(f->path, rc, err);
 }
 
 bool ovl_outfile_same(const char *a, const char *b)

@@ -28,6 +28,8 @@ int ovl_outfile_open(struct ovl_outfile *f, const char *path, struct ovl_err *er
  */
 int ovl_outfile_write(struct ovl_outfile *f, struct ovl_buf *buf, int signal_fd,
 		      struct ovl_err *err);
+/** The sentence for a write to a file (NULL: stdout) that failed by rc, and rc. */
+int ovl_outfile_failed(const char *path, int rc, struct ovl_err *err);
 /** Are these two names (NULL: stdout) of one existing regular file? */
 bool ovl_outfile_same(const char *a, const char *b);
 /** Close; a file made by this run into which nothing was written is taken away again. */

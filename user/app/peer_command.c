@@ -24,6 +24,11 @@ static void peer_served(void *arg, const struct ovl_peer_served *what)
 	const double bps = what->duration_s > 0 ? bits / what->duration_s : NAN;
 
 	(void)arg;
+	if (what->untold)
+		fprintf(stderr, "ovltrace: %llu more raw connection%s came and went\n",
+			(unsigned long long)what->untold, what->untold > 1 ? "s" : "");
+	if (!what->from)
+		return;
 	fprintf(stderr, "ovltrace: %s %s: %u stream%s, %s %s bytes in %.1f s, %s%s\n", what->kind,
 		what->from, what->streams, what->streams > 1 ? "s" : "",
 		what->reverse ? "sent" : "received",

@@ -14,6 +14,8 @@
 #include "base/version.h"
 #include "load/iperf3_wire.h"
 
+#define COST_BYTES_MIN 65536 /* from which on the cost of a KiB means something */
+
 static double known(uint64_t v)
 {
 	return v ? (double)v : NAN; /* kernels that do not know it leave it 0 */
@@ -85,7 +87,7 @@ int ovl_tally_open(struct ovl_tally *t, struct ovl_load *load, const struct ovl_
 	ovl_str_copy(tr->host, sizeof(tr->host), spec->path[OVL_LOAD_OVERLAY].addr);
 	ovl_load_cookie(load, OVL_LOAD_OVERLAY, tr->cookie);
 	note_time(tr);
-	tr->block_bytes = o->block_bytes ? o->block_bytes : 128 << 10;
+	tr->block_bytes = ovl_load_block_bytes(o->block_bytes, spec->rate_bps);
 	tr->rate_bps = (double)spec->rate_bps;
 	tr->window_bytes = spec->window_bytes;
 	tr->omit_s = isnan(o->omit_s) ? 0 : o->omit_s;
@@ -216,6 +218,12 @@ void ovl_tally_restart(struct ovl_tally *t, const struct ovl_load_counts *at)
 	take_usage(&t->user_us, &t->system_us);
 }
 
+void ovl_tally_mark(struct ovl_tally *t)
+{
+	for (uint32_t i = 0; i < t->edges.n; i++)
+		ovl_load_mark(t->load, OVL_LOAD_OVERLAY, i, &t->edges.v[i].row);
+}
+
 /* What an iperf3 server has found. */
 static void take_results(struct ovl_tally *t, const struct ovl_iperf3_results *theirs, bool whole)
 {
@@ -245,7 +253,8 @@ static void take_results(struct ovl_tally *t, const struct ovl_iperf3_results *t
 static struct ovl_transfer_side side(uint64_t bytes, uint64_t cpu_ns, bool switches,
 				     uint64_t voluntary, uint64_t involuntary)
 {
-	const double kib = bytes ? (double)bytes / 1024 : NAN;
+	/* of a handful it would be what the threads need to live */
+	const double kib = bytes >= COST_BYTES_MIN ? (double)bytes / 1024 : NAN;
 
 	return (struct ovl_transfer_side){
 		.cpu_ns_per_kib = cpu_ns ? (double)cpu_ns / kib : NAN,
@@ -265,7 +274,7 @@ static void take_costs(struct ovl_tally *t)
 			  d->sender_involuntary);
 	tr->receiver = side(d->bytes, d->receiver_cpu_ns, d->receiver_switches,
 			    d->receiver_voluntary, d->receiver_involuntary);
-	if (isnan(far->cpu_ns_per_kib) && d->bytes) /* said only in the end */
+	if (isnan(far->cpu_ns_per_kib) && d->bytes >= COST_BYTES_MIN) /* said only in the end */
 		far->cpu_ns_per_kib =
 			tr->remote_cpu / 100 * (double)d->wall_ns * 1024 / (double)d->bytes;
 	if (!d->wall_ns || tr->reverse)

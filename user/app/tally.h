@@ -55,6 +55,8 @@ int ovl_tally_row(struct ovl_tally *t, bool omitted);
  * from 0 on.
  */
 void ovl_tally_restart(struct ovl_tally *t, const struct ovl_load_counts *at);
+/** The omitted time has ended with the last interval: iperf3 servers are told no more of it. */
+void ovl_tally_mark(struct ovl_tally *t);
 /**
  * The load is finished: what its far end says. whole: an iperf3 server's results are of the
  * measured time and of no other. alone: this process has done nothing but the load.

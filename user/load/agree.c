@@ -108,9 +108,9 @@ bool ovl_load_disagree(const struct ovl_load_agreement *both, char *out, size_t 
 		return true;
 	}
 	snprintf(out, size,
-		 "sender and receiver disagree by %.1f %%: TCP saw %llu bytes acknowledged, the "
-		 "receiver counted %llu; something between them (a proxy) may end the connections, "
-		 "compare the addresses at both ends",
+		 "sender and receiver disagree by %.1f %%: TCP saw %llu bytes acknowledged until "
+		 "the last had arrived, the receiver counted %llu; something between them (a "
+		 "proxy) may end the connections, compare the addresses at both ends",
 		 100 * apart / most, (unsigned long long)both->acked_bytes,
 		 (unsigned long long)both->received_bytes);
 	return true;

@@ -107,6 +107,18 @@ bool ovl_allow_has(const struct ovl_allow *allow, const struct sockaddr_storage 
 	return false;
 }
 
+bool ovl_allow_due(struct ovl_allow_log *log, uint32_t most, uint64_t now_ns)
+{
+	if (!log->since_ns || now_ns >= log->since_ns + WINDOW_NS) {
+		log->since_ns = now_ns;
+		log->said = 0;
+	}
+	if (log->said >= most)
+		return false;
+	log->said++;
+	return true;
+}
+
 bool ovl_allow_note(struct ovl_allow_log *log, const struct sockaddr_storage *sa, uint64_t now_ns,
 		    char from[64])
 {
@@ -129,13 +141,8 @@ bool ovl_allow_note(struct ovl_allow_log *log, const struct sockaddr_storage *sa
 	if (log->row[at].said_ns && memcmp(log->row[at].addr, addr, sizeof(addr)) == 0 &&
 	    now_ns < log->row[at].said_ns + AGAIN_NS)
 		return false;
-	if (!log->since_ns || now_ns >= log->since_ns + WINDOW_NS) {
-		log->since_ns = now_ns;
-		log->said = 0;
-	}
-	if (log->said == LINES_PER_WINDOW)
+	if (!ovl_allow_due(log, LINES_PER_WINDOW, now_ns))
 		return false;
-	log->said++;
 	memcpy(log->row[at].addr, addr, sizeof(addr));
 	log->row[at].said_ns = now_ns;
 	return true;

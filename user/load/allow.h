@@ -34,7 +34,7 @@ int ovl_allow_add(struct ovl_allow *allow, const char *list, struct ovl_err *err
  */
 bool ovl_allow_has(const struct ovl_allow *allow, const struct sockaddr_storage *sa);
 
-/** Who was turned away lately; zero-initialised: nobody. */
+/** Who was turned away, or told of, lately; zero-initialised: nobody. */
 struct ovl_allow_log {
 	uint64_t turned_away; /* in all */
 	struct {
@@ -45,6 +45,8 @@ struct ovl_allow_log {
 	uint32_t said;	   /* lines in them */
 };
 
+/** Is one more line of this log due? So many are in ten seconds. */
+bool ovl_allow_due(struct ovl_allow_log *log, uint32_t most, uint64_t now_ns);
 /**
  * Count one that was turned away. Is it to be said? Once a minute of each address, and of all
  * together at most eight times in ten seconds. from gets the address as text.

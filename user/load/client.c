@@ -25,6 +25,15 @@ const char *ovl_load_which_name(enum ovl_load_which which)
 	return which == OVL_LOAD_UNDERLAY ? "underlay" : "overlay";
 }
 
+const char *ovl_client_path(const struct ovl_client *client)
+{
+	static const char *const names[] = {" (underlay)", " (overlay)"};
+	const struct ovl_load_path_spec *path = client->spec->path;
+
+	return path[OVL_LOAD_UNDERLAY].used && path[OVL_LOAD_OVERLAY].used ? names[client->which]
+									   : "";
+}
+
 /* Names of the congestion controls of this namespace, for the sentence. */
 static void list_congestion(char *out, size_t size)
 {
@@ -72,9 +81,8 @@ static int set_options(int fd, const struct ovl_load_spec *spec, struct ovl_err 
 	if (mss && setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof(mss)))
 		return ovl_err_set(
 			err, OVL_EXIT_USAGE, -errno,
-			"cannot set the segment size to %d bytes: %s; the kernel takes 88 "
-			"to 32767",
-			mss, strerror(errno));
+			"cannot set the segment size to %d bytes: %s; the kernel takes %d to %d",
+			mss, strerror(errno), OVL_LOAD_MSS_MIN, OVL_LOAD_MSS_MAX);
 	if (half && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &half, sizeof(half)))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &half, sizeof(half));
 	if (half) /* as iperf3; before the connection, which fixes the window's scale */
@@ -97,54 +105,51 @@ static int set_options(int fd, const struct ovl_load_spec *spec, struct ovl_err 
 /* The connection stands, but what answers does not speak the load's protocol. */
 static int not_ours(const struct ovl_client *client, int rc, struct ovl_err *err)
 {
-	const char *path = ovl_load_which_name(client->which), *name = client->addr.name;
+	const char *path = ovl_client_path(client), *name = client->addr.name;
 
 	if (rc == -ETIMEDOUT)
-		return ovl_err_set(
-			err, OVL_EXIT_PEER, rc,
-			"%s (%s) accepts connections but says nothing within %u ms: it is "
-			"not `ovltrace peer`; start that there, or give its port",
-			name, path, client->spec->connect_timeout_ms);
+		return ovl_err_set(err, OVL_EXIT_PEER, rc,
+				   "%s%s accepts connections but says nothing within %u ms: it is "
+				   "not `ovltrace peer`; start that there, or give its port",
+				   name, path, client->spec->connect_timeout_ms);
 	if (rc == -ECONNRESET || rc == -EPIPE)
 		return ovl_err_set(
 			err, OVL_EXIT_PEER, rc,
-			"%s (%s) closed the connection during the handshake: it is not "
+			"%s%s closed the connection during the handshake: it is not "
 			"`ovltrace peer`, was ended, or its --allow leaves this host out; start "
 			"that there, or give its port",
 			name, path);
-	return ovl_err_set(err, OVL_EXIT_PEER, rc, "the handshake with %s (%s) failed: %s", name,
-			   path, strerror(-rc));
+	return ovl_err_set(err, OVL_EXIT_PEER, rc, "the handshake with %s%s failed: %s", name, path,
+			   strerror(-rc));
 }
 
 static int connect_failed(const struct ovl_client *client, int rc, struct ovl_err *err)
 {
-	const char *path = ovl_load_which_name(client->which), *name = client->addr.name;
+	const char *path = ovl_client_path(client), *name = client->addr.name;
 
 	switch (rc) {
 	case -ECONNRESET: /* one that hangs up at once may do so before we look */
 		return not_ours(client, rc, err);
 	case -ECONNREFUSED:
-		return ovl_err_set(
-			err, OVL_EXIT_PEER, rc,
-			"cannot connect to %s (%s): refused, nobody listens there; start "
-			"`ovltrace peer --port %u` on that host",
-			name, path, client->spec->port);
+		return ovl_err_set(err, OVL_EXIT_PEER, rc,
+				   "cannot connect to %s%s: refused, nobody listens there; start "
+				   "`ovltrace peer --port %u` on that host",
+				   name, path, client->spec->port);
 	case -ETIMEDOUT:
 		return ovl_err_set(err, OVL_EXIT_PEER, rc,
-				   "cannot connect to %s (%s): no answer within %u ms; check the "
+				   "cannot connect to %s%s: no answer within %u ms; check the "
 				   "address, the route and firewalls for TCP port %u",
 				   name, path, client->spec->connect_timeout_ms,
 				   client->spec->port);
 	case -EHOSTUNREACH:
 	case -ENETUNREACH:
-		return ovl_err_set(
-			err, OVL_EXIT_PEER, rc,
-			"cannot connect to %s (%s): %s; check `ip route get` for it in the "
-			"client's network namespace",
-			name, path, strerror(-rc));
+		return ovl_err_set(err, OVL_EXIT_PEER, rc,
+				   "cannot connect to %s%s: %s; check `ip route get` for it in the "
+				   "client's network namespace",
+				   name, path, strerror(-rc));
 	default:
-		return ovl_err_set(err, OVL_EXIT_PEER, rc, "cannot connect to %s (%s): %s", name,
-				   path, strerror(-rc));
+		return ovl_err_set(err, OVL_EXIT_PEER, rc, "cannot connect to %s%s: %s", name, path,
+				   strerror(-rc));
 	}
 }
 
@@ -167,16 +172,16 @@ static int connect_by(int fd, const struct ovl_addr *addr, uint64_t deadline_ns)
 
 static int wrong_state(const struct ovl_client *client, uint8_t state, struct ovl_err *err)
 {
-	const char *path = ovl_load_which_name(client->which), *name = client->addr.name;
+	const char *path = ovl_client_path(client), *name = client->addr.name;
 
 	if (state == OVL_WIRE_DENIED)
 		return ovl_err_set(
 			err, OVL_EXIT_PEER, -EBUSY,
-			"%s (%s) is busy with another run (or, if it is an iperf3 server, wants "
+			"%s%s is busy with another run (or, if it is an iperf3 server, wants "
 			"a password); try again when that has ended",
 			name, path);
 	return ovl_err_set(err, OVL_EXIT_PEER, -EPROTO,
-			   "%s (%s) answers in another protocol (first byte 0x%02x): it is not "
+			   "%s%s answers in another protocol (first byte 0x%02x): it is not "
 			   "`ovltrace peer` of a compatible version; start that there, or give its "
 			   "port",
 			   name, path, state);
@@ -184,17 +189,24 @@ static int wrong_state(const struct ovl_client *client, uint8_t state, struct ov
 
 int ovl_iperf3_said(const struct ovl_client *client, uint32_t error, struct ovl_err *err)
 {
-	const char *path = ovl_load_which_name(client->which), *name = client->addr.name;
+	const char *path = ovl_client_path(client), *name = client->addr.name;
+	const char *why = ovl_iperf3_error_text(error);
 
 	if (error == OVL_IPERF3_EAUTHTEST)
 		return ovl_err_set(err, OVL_EXIT_PEER, -EACCES,
-				   "the iperf3 server %s (%s) serves only users with a password, "
+				   "the iperf3 server %s%s serves only users with a password, "
 				   "which ovltrace does not send; start `ovltrace peer`, or iperf3 "
 				   "without --authorized-users-path, on another port there",
 				   name, path);
+	if (!why)
+		return ovl_err_set(err, OVL_EXIT_PEER, -EPROTO,
+				   "the iperf3 server %s%s refuses the test with its error %u: "
+				   "what it prints there says why; try fewer options, or `ovltrace "
+				   "peer` there",
+				   name, path, error);
 	return ovl_err_set(err, OVL_EXIT_PEER, -EPROTO,
-			   "the iperf3 server %s (%s) refuses the test: %s (its error %u)", name,
-			   path, ovl_iperf3_error_text(error), error);
+			   "the iperf3 server %s%s refuses the test: %s (its error %u)", name, path,
+			   why, error);
 }
 
 /* An iperf3 server refuses the parameters: its error number follows (and errno, from most). */
@@ -257,10 +269,10 @@ static int recv_hello(int fd, uint64_t deadline_ns, struct ovl_wire_hello *hello
 int ovl_client_older(const struct ovl_client *client, const char *lacks, struct ovl_err *err)
 {
 	return ovl_err_set(err, OVL_EXIT_PEER, -EOPNOTSUPP,
-			   "the `ovltrace peer` at %s (%s) is of version %s, which %s: start a "
+			   "the `ovltrace peer` at %s%s is of version %s, which %s: start a "
 			   "newer one there",
-			   client->addr.name, ovl_load_which_name(client->which),
-			   client->hello.version, lacks);
+			   client->addr.name, ovl_client_path(client), client->hello.version,
+			   lacks);
 }
 
 static int check_instance(struct ovl_client *client, uint32_t stream, uint8_t state,
@@ -275,11 +287,10 @@ static int check_instance(struct ovl_client *client, uint32_t stream, uint8_t st
 	if (state == OVL_WIRE_HELLO && strcmp(hello->instance, client->hello.instance) == 0)
 		return 0;
 	return ovl_err_set(err, OVL_EXIT_PEER, -EXDEV,
-			   "connection %u to %s (%s) reached another `ovltrace peer` than the "
+			   "connection %u to %s%s reached another `ovltrace peer` than the "
 			   "first, %d times: "
 			   "the address is shared by many; give the address of one of them",
-			   stream + 1, client->addr.name, ovl_load_which_name(client->which),
-			   BACKEND_TRIES);
+			   stream + 1, client->addr.name, ovl_client_path(client), BACKEND_TRIES);
 }
 
 void ovl_client_cookie(const struct ovl_client *client, uint32_t stream,

@@ -33,6 +33,8 @@ struct ovl_client {
 
 /** "underlay", "overlay". */
 const char *ovl_load_which_name(enum ovl_load_which which);
+/** Which path it is, to stand behind its name: " (overlay)"; "" when the load has only one. */
+const char *ovl_client_path(const struct ovl_client *client);
 
 /**
  * Open connection `stream` (0 first, then the others) of the path in the calling thread's

@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "load/mover.h"
+#include "load/raw.h"
 #include "load/rr_server.h"
 #include "load/sniff.h"
 #include "load/sock.h"
@@ -18,9 +19,6 @@
 
 #define MSS_UNKNOWN 536
 #define LOOK_NS	    1000000000ull /* between two ticks: usually a tenth of it */
-#define RAW_MAX	    128
-/* more than a port scanner or a TLS client sends before it waits for an answer */
-#define EARNEST_BYTES 4096
 
 struct ovl_conn *ovl_conn_new(int fd, uint32_t listener, uint64_t now_ns)
 {
@@ -132,19 +130,6 @@ static void leave_session(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint6
 	ovl_conn_tell(ctx, conn, &what);
 }
 
-static void leave_raw(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
-{
-	struct ovl_peer_served what = {.kind = "raw",
-				       .streams = 1,
-				       .complete = true,
-				       .bytes = conn->bytes,
-				       .duration_s = (double)(now_ns - conn->since_ns) / 1e9};
-
-	ctx->raw--;
-	ctx->earnest -= conn->going;
-	ovl_conn_tell(ctx, conn, &what);
-}
-
 void ovl_conn_close(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
 {
 	if (conn->fd < 0)
@@ -157,7 +142,7 @@ void ovl_conn_close(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t no
 	    conn->state == OVL_CONN_RR)
 		leave_session(ctx, conn, now_ns);
 	if (conn->state == OVL_CONN_RAW)
-		leave_raw(ctx, conn, now_ns);
+		ovl_raw_leave(ctx, conn, now_ns);
 	ovl_iperf3_run_leave(ctx, conn, now_ns);
 	close(conn->fd);
 	conn->fd = -1;
@@ -319,17 +304,6 @@ static int got_iperf3_cookie(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, ui
 	return ovl_conn_busy(ctx) ? deny(conn) : ovl_iperf3_run_begin(ctx, conn, now_ns);
 }
 
-/* Something without a protocol: counted, unless it would disturb a test. */
-static int got_raw(struct ovl_conn_ctx *ctx, struct ovl_conn *conn)
-{
-	if (ctx->session.open || ctx->run.control || ctx->raw >= RAW_MAX)
-		return -EBUSY;
-	ctx->raw++;
-	conn->bytes = conn->got;
-	conn->state = OVL_CONN_RAW;
-	return 0;
-}
-
 /* The first bytes have come, or some of them. */
 static int sniffed(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now_ns)
 {
@@ -344,7 +318,7 @@ static int sniffed(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now
 	if (guest == OVL_GUEST_IPERF3)
 		return got_iperf3_cookie(ctx, conn, now_ns);
 	if (guest == OVL_GUEST_RAW)
-		return got_raw(ctx, conn);
+		return ovl_raw_begin(ctx, conn);
 	conn->text = malloc(OVL_SNIFF_HTTP_MAX);
 	if (!conn->text)
 		return -ENOMEM;
@@ -425,15 +399,8 @@ static int read_bulk(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t n
 				conn->state == OVL_CONN_STREAM && ctx->session.params.rx_trunc,
 				&conn->bytes, ctx->bytes ? &ctx->bytes[conn->listener] : NULL);
 
-	if (conn->state == OVL_CONN_RAW) {
-		conn->deadline_ns = now_ns + OVL_CONN_STEP_NS;
-		if (!conn->going && conn->bytes >= EARNEST_BYTES) {
-			if (ctx->session.open || ctx->run.control)
-				return -EBUSY;
-			conn->going = true;
-			ctx->earnest++;
-		}
-	}
+	if (conn->state == OVL_CONN_RAW && ovl_raw_moved(ctx, conn, now_ns))
+		return -EBUSY;
 	return rc > 0 ? -ECONNRESET : rc;
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "load/allow.h"
 #include "load/crew.h"
 #include "load/iperf3_run.h"
 #include "load/load.h"
@@ -64,6 +65,7 @@ struct ovl_conn {
 	char *text;		 /* while reading parameters or a request */
 	uint32_t want, got;	 /* of head or text */
 	uint64_t bytes;		 /* received or sent since admitted, but what job has */
+	uint64_t paid_bytes;	 /* of a raw sender: when its deadline was last put off */
 	bool going;		 /* a source that is to send now; a raw sender in earnest */
 	struct ovl_crew_job job; /* of a member of a session with several streams */
 	uint8_t tx[OVL_WIRE_REPORT_BYTES];
@@ -79,8 +81,10 @@ struct ovl_conn_ctx {
 	struct ovl_iperf3_run run;
 	uint32_t raw;	  /* senders without a protocol */
 	uint32_t earnest; /* of those: have sent so much that they are a test */
-	bool guests;	  /* serve others than ourselves */
-	bool closed;	  /* some connections of this batch are */
+	uint64_t untold;  /* of those: have left, and nobody was told */
+	struct ovl_allow_log raw_tests, strangers; /* of those: when which was told of */
+	bool guests;				   /* serve others than ourselves */
+	bool closed;				   /* some connections of this batch are */
 	int epoll_fd;
 	struct ovl_crew *crew;
 	struct ovl_buf hello;	 /* the answer that admits a connection */

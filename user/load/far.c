@@ -43,29 +43,30 @@ static int failed(const struct ovl_far *far, const struct ovl_client *client, co
 		  int rc, struct ovl_err *err)
 {
 	const struct ovl_iperf3_client *proto = &far->proto;
-	const char *path = ovl_load_which_name(client->which), *name = client->addr.name;
+	const char *path = ovl_client_path(client), *name = client->addr.name;
 
 	if (proto->phase == OVL_IPERF3_CLIENT_FAILED && proto->error)
 		return ovl_iperf3_said(client, proto->error, err);
 	if (proto->phase == OVL_IPERF3_CLIENT_FAILED && proto->state == OVL_IPERF3_SERVER_TERMINATE)
 		return ovl_err_set(err, OVL_EXIT_PEER, -ECONNRESET,
-				   "the iperf3 server %s (%s) was ended while %s", name, path,
-				   doing);
+				   "the iperf3 server %s%s was ended while %s: start it again "
+				   "there, then the run here",
+				   name, path, doing);
 	if (proto->phase == OVL_IPERF3_CLIENT_FAILED)
 		return ovl_err_set(err, OVL_EXIT_PEER, -EPROTO,
-				   "the iperf3 server %s (%s) says what it should not while %s "
+				   "the iperf3 server %s%s says what it should not while %s "
 				   "(state %u): take another version of it, or `ovltrace peer`",
 				   name, path, doing, proto->state);
 	if (rc == -ETIMEDOUT)
-		return ovl_err_set(
-			err, OVL_EXIT_PEER, rc,
-			"the iperf3 server %s (%s) says nothing while %s: if its address "
-			"stands for several servers, the streams may have reached "
-			"another; give the address of one of them",
-			name, path, doing);
+		return ovl_err_set(err, OVL_EXIT_PEER, rc,
+				   "the iperf3 server %s%s says nothing while %s: if its address "
+				   "stands for several servers, the streams may have reached "
+				   "another; give the address of one of them",
+				   name, path, doing);
 	return ovl_err_set(err, OVL_EXIT_PEER, rc,
-			   "the iperf3 server %s (%s) has gone away while %s: %s", name, path,
-			   doing, strerror(-rc));
+			   "the iperf3 server %s%s has gone away while %s (%s): see there why it "
+			   "ended, start it again, then the run here",
+			   name, path, doing, strerror(-rc));
 }
 
 /* Take what the server has said, without waiting; 0 or -errno. */

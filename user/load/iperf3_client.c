@@ -89,7 +89,8 @@ static int got_message(struct ovl_iperf3_client *c)
 		c->error = (uint32_t)ovl_be_get((const uint8_t *)c->in.s, ERROR_BYTES);
 		return fail(c);
 	}
-	rc = ovl_iperf3_results_parse(c->in.s + LENGTH_BYTES, c->in.n - LENGTH_BYTES, &c->theirs);
+	rc = ovl_iperf3_results_parse(c->in.s + LENGTH_BYTES, c->in.n - LENGTH_BYTES, c->ours.n,
+				      &c->theirs);
 	c->phase = OVL_IPERF3_CLIENT_SHOWN;
 	ovl_buf_clear(&c->in);
 	return rc ? fail(c) : 0;

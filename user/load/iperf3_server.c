@@ -75,7 +75,7 @@ static int got_text(struct ovl_iperf3_server *s, const char *json, size_t n)
 		s->phase = OVL_IPERF3_ASKED;
 	} else {
 		error = OVL_IPERF3_ERECVRESULTS;
-		rc = ovl_iperf3_results_parse(json, n, &s->theirs);
+		rc = ovl_iperf3_results_parse(json, n, s->params.streams, &s->theirs);
 		s->phase = OVL_IPERF3_RESULTS;
 	}
 	if (rc)

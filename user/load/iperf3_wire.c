@@ -246,20 +246,42 @@ static bool parse_stream(struct json_object *obj, struct ovl_iperf3_stream *out)
 	int64_t packets, errors;
 	double jitter;
 
-	if (!json_object_is_type(obj, json_type_object))
-		return false;
 	if (!get_double(obj, "end_time", 0, INFINITY, &out->end_s))
 		out->end_s = NAN; /* 3.1 and before */
-	return ovl_jsonio_u32(obj, "id", 1, INT32_MAX, &out->id) &&
-	       get_u64(obj, "bytes", &out->bytes) && out->bytes >> 63 == 0 &&
+	return get_u64(obj, "bytes", &out->bytes) && out->bytes <= OVL_IPERF3_COUNT_MAX &&
 	       get_i64(obj, "retransmits", &out->retransmits) &&
+	       out->retransmits <= (int64_t)OVL_IPERF3_COUNT_MAX &&
 	       get_double(obj, "jitter", -INFINITY, INFINITY, &jitter) &&
 	       get_i64(obj, "errors", &errors) && get_i64(obj, "packets", &packets);
 }
 
-int ovl_iperf3_results_parse(const char *json, size_t n, struct ovl_iperf3_results *out)
+/* Each stream of the test once, by its id. */
+static bool parse_streams(struct json_object *list, uint32_t streams,
+			  struct ovl_iperf3_results *out)
 {
-	struct json_object *obj = ovl_jsonio_parse(json, n, OVL_IPERF3_RESULTS_MAX), *streams;
+	if (streams > OVL_IPERF3_STREAMS_MAX || json_object_array_length(list) != streams)
+		return false;
+	for (uint32_t i = 0; i < streams; i++) {
+		struct json_object *obj = json_object_array_get_idx(list, i);
+		uint32_t id, at = 0;
+
+		if (!json_object_is_type(obj, json_type_object) ||
+		    !ovl_jsonio_u32(obj, "id", 1, INT32_MAX, &id))
+			return false;
+		while (at < streams && ovl_iperf3_stream_id(at) != id)
+			at++;
+		if (at == streams || out->stream[at].id || !parse_stream(obj, &out->stream[at]))
+			return false;
+		out->stream[at].id = id;
+	}
+	out->n = streams;
+	return true;
+}
+
+int ovl_iperf3_results_parse(const char *json, size_t n, uint32_t streams,
+			     struct ovl_iperf3_results *out)
+{
+	struct json_object *obj = ovl_jsonio_parse(json, n, OVL_IPERF3_RESULTS_MAX), *list;
 	int64_t has_retransmits = -1;
 	bool good;
 
@@ -271,12 +293,9 @@ int ovl_iperf3_results_parse(const char *json, size_t n, struct ovl_iperf3_resul
 	       get_double(obj, "cpu_util_system", 0, CPU_MAX, &out->cpu_system) &&
 	       get_i64(obj, "sender_has_retransmits", &has_retransmits) &&
 	       get_name(obj, "congestion_used", out->congestion, sizeof(out->congestion)) &&
-	       json_object_object_get_ex(obj, "streams", &streams) &&
-	       json_object_is_type(streams, json_type_array) &&
-	       json_object_array_length(streams) <= OVL_IPERF3_STREAMS_MAX;
+	       json_object_object_get_ex(obj, "streams", &list) &&
+	       json_object_is_type(list, json_type_array) && parse_streams(list, streams, out);
 	out->sender = has_retransmits >= 0;
-	for (size_t i = 0; good && i < json_object_array_length(streams); i++)
-		good = parse_stream(json_object_array_get_idx(streams, i), &out->stream[out->n++]);
 	json_object_put(obj);
 	return good ? 0 : -EPROTO;
 }
@@ -301,5 +320,5 @@ const char *ovl_iperf3_error_text(uint32_t error)
 	case OVL_IPERF3_EAUTHTEST: return "it wants a user and a password";
 	case OVL_IPERF3_ENOMSG: return "it got no data for too long";
 	}
-	return "see the error numbers of its manual";
+	return NULL;
 }

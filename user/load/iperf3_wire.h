@@ -30,6 +30,8 @@
 #define OVL_IPERF3_RESULTS_MAX (256 * 1024) /* bytes of JSON */
 #define OVL_IPERF3_REFUSAL     9	    /* bytes of a refusal */
 #define OVL_IPERF3_TIME_MAX_S  86400
+/* of one stream, bytes or segments: no test carries more (72 PB), and the sum of all streams fits */
+#define OVL_IPERF3_COUNT_MAX (1ull << 56)
 
 /** One signed byte each. */
 enum ovl_iperf3_state {
@@ -107,13 +109,18 @@ int ovl_iperf3_params_parse(const char *json, size_t n, struct ovl_iperf3_params
 			    enum ovl_iperf3_error *error);
 /** Append u32be length and JSON. 0 or -ENOMEM. */
 int ovl_iperf3_results_format(const struct ovl_iperf3_results *results, struct ovl_buf *out);
-/** JSON without its length. 0, or -EPROTO: no such JSON, a member missing or out of range. */
-int ovl_iperf3_results_parse(const char *json, size_t n, struct ovl_iperf3_results *out);
+/**
+ * JSON without its length, of a test with so many streams; those end up in the order of their
+ * index, whatever theirs was. 0, or -EPROTO: no such JSON, a member missing or out of range, other
+ * streams than the test's.
+ */
+int ovl_iperf3_results_parse(const char *json, size_t n, uint32_t streams,
+			     struct ovl_iperf3_results *out);
 
 /** The bytes that refuse a test: state, error number, errno (0: none). */
 void ovl_iperf3_refusal_format(enum ovl_iperf3_error error, int err_no,
 			       uint8_t out[OVL_IPERF3_REFUSAL]);
-/** In words, for an error number that a server has sent. */
+/** In words, for an error number that a server has sent; NULL: not one of those above. */
 const char *ovl_iperf3_error_text(uint32_t error);
 
 #endif

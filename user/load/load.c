@@ -19,7 +19,6 @@
 #include "load/stream.h"
 #include "load/thread.h"
 
-#define BLOCK_BYTES	   (128 * 1024)
 #define CONNECT_TIMEOUT_MS 5000
 #define REPORT_WAIT_NS	   (3 * OVL_WIRE_REPORT_NS)
 #define SILENCE_NS	   (15 * OVL_WIRE_REPORT_NS) /* an older last report: the peer hangs */
@@ -37,8 +36,7 @@ static void fill_defaults(struct ovl_load_spec *spec)
 		spec->port = OVL_LOAD_PORT;
 	if (!spec->streams)
 		spec->streams = 1;
-	if (!spec->block_bytes)
-		spec->block_bytes = BLOCK_BYTES;
+	spec->block_bytes = ovl_load_block_bytes(spec->block_bytes, spec->rate_bps);
 	if (!spec->connect_timeout_ms)
 		spec->connect_timeout_ms = CONNECT_TIMEOUT_MS;
 }
@@ -197,10 +195,10 @@ static void check_silence(struct ovl_sender *s, enum ovl_load_which which, uint6
 			continue;
 		s->dead = true;
 		ovl_err_set(&s->err, OVL_EXIT_PEER, -ETIMEDOUT,
-			    "the peer %s (%s) has said nothing for %.1f s: look whether `ovltrace "
+			    "the peer %s%s has said nothing for %.1f s: look whether `ovltrace "
 			    "peer` "
 			    "still runs there and whether the path back works",
-			    client->addr.name, ovl_load_which_name(which), (double)silent_ns / 1e9);
+			    client->addr.name, ovl_client_path(client), (double)silent_ns / 1e9);
 	}
 }
 
@@ -353,9 +351,13 @@ int ovl_load_stream(struct ovl_load *load, enum ovl_load_which which, uint32_t i
 	return ovl_stream_look(s, &s->stream[s->client[which].first + i], ts_ns, out);
 }
 
-void ovl_load_mark(struct ovl_load *load)
+void ovl_load_mark(struct ovl_load *load, enum ovl_load_which which, uint32_t i,
+		   const struct ovl_load_stream *at)
 {
-	ovl_stream_mark(&load->sender);
+	struct ovl_sender *s = &load->sender;
+
+	if (which < OVL_LOAD_PATHS && s->spec.path[which].used && i < s->spec.streams)
+		ovl_stream_mark(s, &s->stream[s->client[which].first + i], at);
 }
 
 const struct ovl_iperf3_results *ovl_load_far_results(const struct ovl_load *load,

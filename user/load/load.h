@@ -19,6 +19,8 @@
 #define OVL_LOAD_PORT	     5201
 #define OVL_LOAD_STREAMS_MAX 128
 #define OVL_LOAD_RTT_MAX     32
+#define OVL_LOAD_MSS_MIN     88 /* what the kernel takes, see TCP_MAXSEG */
+#define OVL_LOAD_MSS_MAX     32767
 #define OVL_LOAD_BEHIND_MAX  16 /* places that one address may lead to */
 
 enum ovl_load_which { OVL_LOAD_UNDERLAY = 0, OVL_LOAD_OVERLAY, OVL_LOAD_PATHS };
@@ -57,7 +59,7 @@ struct ovl_load_spec {
 	uint32_t time_s;
 	uint16_t port;	      /* 0: OVL_LOAD_PORT */
 	uint32_t streams;     /* 1…OVL_LOAD_STREAMS_MAX, 0: 1 */
-	uint32_t block_bytes; /* one write; 0: 128 KiB */
+	uint32_t block_bytes; /* one write; 0: see ovl_load_block_bytes */
 	/* "": cubic, or the default if that is not allowed; reverse: the far end's default */
 	char congestion[16];
 	uint32_t mss_bytes;    /* 0: the path's */
@@ -109,6 +111,11 @@ struct ovl_load_counts {
 
 struct ovl_load;
 
+/**
+ * Bytes of one write of a stream; asked 0: 128 KiB, or what a slow stream's rate (0: none) sends in
+ * a tenth of a second, so that it does not send seconds' worth at once. Pure.
+ */
+uint32_t ovl_load_block_bytes(uint32_t asked, uint64_t rate_bps);
 /**
  * Make sockets, threads and connections on all paths; nothing is sent yet. NULL on failure.
  * Errors: OVL_EXIT_PEER (refused, busy, not ours, timeout), OVL_EXIT_RIGHTS, OVL_EXIT_USAGE
@@ -162,10 +169,12 @@ struct ovl_load_stream {
 int ovl_load_stream(struct ovl_load *load, enum ovl_load_which which, uint32_t i, uint64_t ts_ns,
 		    struct ovl_load_stream *out);
 /**
- * What has been carried until now is left out of what an iperf3 server is told in the end: call it
- * when omit_s are over. Only then do both ends leave out the same start.
+ * What connection `i` of a path had carried at this look is left out of what an iperf3 server is
+ * told in the end: call it for each when omit_s are over. Only then do both ends leave out the same
+ * start.
  */
-void ovl_load_mark(struct ovl_load *load);
+void ovl_load_mark(struct ovl_load *load, enum ovl_load_which which, uint32_t i,
+		   const struct ovl_load_stream *at);
 /** The cookie of a path's first connection: 36 characters; "" with a sink. */
 void ovl_load_cookie(const struct ovl_load *load, enum ovl_load_which which, char out[40]);
 struct ovl_iperf3_results; /* iperf3_wire.h */
@@ -212,12 +221,13 @@ void ovl_load_stop(struct ovl_load *load);
 /** One test, or raw sender, that a peer has served. */
 struct ovl_peer_served {
 	const char *kind; /* "ovltrace" "iperf3" "raw" */
-	const char *from; /* "10.0.0.2:41234" */
+	const char *from; /* "10.0.0.2:41234"; NULL: at the end, untold is all that is told */
 	uint32_t streams;
 	bool reverse;	   /* sent by the peer */
 	bool complete;	   /* false: ended by an error, or by leaving */
 	uint64_t bytes;	   /* received, or sent and acknowledged, in the measured time */
 	double duration_s; /* of it */
+	uint64_t untold;   /* raw senders that left before, too many to be told of each */
 };
 
 struct ovl_allow; /* allow.h */

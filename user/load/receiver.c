@@ -14,6 +14,7 @@
 #include "base/version.h"
 #include "load/allow.h"
 #include "load/conn.h"
+#include "load/raw.h"
 #include "load/sock.h"
 
 #define PENDING_MAX	  64 /* connections that have not finished the handshake */
@@ -323,6 +324,7 @@ int ovl_receiver_run(const struct ovl_receiver_spec *spec, struct ovl_err *err)
 		spec->turned_away(spec->arg, NULL, r->strangers.turned_away);
 	for (uint32_t i = 0; i < r->conns; i++)
 		drop(r, r->conn[i], ovl_clock_ns());
+	ovl_raw_finish(&r->ctx);
 	for (uint32_t i = 0; i < r->conns; i++)
 		ovl_conn_free(r->conn[i]);
 	if (r->ctx.epoll_fd >= 0)

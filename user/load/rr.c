@@ -352,14 +352,14 @@ static struct ovl_rr *begin(struct ovl_rr *rr, struct ovl_err *err)
 /* Only an `ovltrace peer` that says so answers round trips. */
 static int able(const struct ovl_client *client, struct ovl_err *err)
 {
-	const char *name = client->addr.name, *path = ovl_load_which_name(client->which);
+	const char *name = client->addr.name, *path = ovl_client_path(client);
 
 	if (client->far == OVL_CLIENT_OWN && client->hello.rr)
 		return 0;
 	if (client->far == OVL_CLIENT_OWN)
 		return ovl_client_older(client, "answers no round trips", err);
 	return ovl_err_set(err, OVL_EXIT_PEER, -EOPNOTSUPP,
-			   "%s (%s) is %s, which answers no round trips: start `ovltrace peer` "
+			   "%s%s is %s, which answers no round trips: start `ovltrace peer` "
 			   "there",
 			   name, path,
 			   client->far == OVL_CLIENT_IPERF3 ? "an iperf3 server" : "a sink");
@@ -383,8 +383,7 @@ struct ovl_rr *ovl_rr_open(const struct ovl_load *load, enum ovl_load_which whic
 	rr->client.spec = &rr->spec;
 	/* any but the first of a path joins the session that is there, at the same server */
 	rr->client.first = OVL_WIRE_RR_FIRST + (uint32_t)which - 1;
-	snprintf(rr->name, sizeof(rr->name), "%s (%s)", client->addr.name,
-		 ovl_load_which_name(which));
+	snprintf(rr->name, sizeof(rr->name), "%s%s", client->addr.name, ovl_client_path(client));
 	return begin(rr, err);
 }
 

@@ -33,9 +33,9 @@ static int open_stream(struct ovl_sender *s, struct ovl_client *client, uint32_t
 		ovl_sock_abort(fd);
 		return ovl_err_set(
 			err, OVL_EXIT_PEER, -EOPNOTSUPP,
-			"%s (%s) is no `ovltrace peer`: nobody knows whether it would "
+			"%s%s is no `ovltrace peer`: nobody knows whether it would "
 			"leave out the copy that --rx trunc leaves out; start that there",
-			client->addr.name, ovl_load_which_name(client->which));
+			client->addr.name, ovl_client_path(client));
 	}
 	if (fd < 0 || far->used || client->far != OVL_CLIENT_IPERF3)
 		return fd;
@@ -86,12 +86,12 @@ static int start_far(struct ovl_sender *s, enum ovl_load_which which, struct ovl
 	if (astray)
 		return ovl_err_set(
 			err, OVL_EXIT_PEER, rc,
-			"at least %u of %u streams to %s (%s) reached another iperf3 server than "
+			"at least %u of %u streams to %s%s reached another iperf3 server than "
 			"the control connection: the address stands for several (as a Kubernetes "
 			"Service does), which iperf3 cannot use; give one endpoint's address, a "
 			"Service with sessionAffinity: ClientIP, or a headless one",
 			astray, s->spec.streams, s->client[which].addr.name,
-			ovl_load_which_name(which));
+			ovl_client_path(&s->client[which]));
 	if (!rc && ovl_worker_watch_far(s, which))
 		rc = ovl_err_set(err, OVL_EXIT_FAILED, -errno,
 				 "cannot watch the load's connections: %s", strerror(errno));
@@ -138,11 +138,10 @@ static int check_turns(const struct ovl_sender *s, struct ovl_err *err)
 		if (s->client[which].far != OVL_CLIENT_OWN)
 			return ovl_err_set(
 				err, OVL_EXIT_PEER, -EOPNOTSUPP,
-				"%s (%s) is an iperf3 server, which sends all the time: in reverse "
+				"%s%s is an iperf3 server, which sends all the time: in reverse "
 				"two paths take turns only with `ovltrace peer` at the end of "
 				"both; start that there, or compare nothing (--baseline off)",
-				s->client[which].addr.name,
-				ovl_load_which_name((enum ovl_load_which)which));
+				s->client[which].addr.name, ovl_client_path(&s->client[which]));
 	return 0;
 }
 

@@ -4,6 +4,19 @@
 
 #include "load/wire.h"
 
+#define BLOCK_BYTES (128 * 1024)
+
+uint32_t ovl_load_block_bytes(uint32_t asked, uint64_t rate_bps)
+{
+	const uint64_t tenth = rate_bps / 80;
+
+	if (asked)
+		return asked;
+	if (!rate_bps || tenth >= BLOCK_BYTES)
+		return BLOCK_BYTES;
+	return tenth ? (uint32_t)tenth : 1;
+}
+
 int ovl_spec_check(const struct ovl_load_spec *spec, struct ovl_err *err)
 {
 	if (spec->streams > OVL_LOAD_STREAMS_MAX)

@@ -87,19 +87,12 @@ int ovl_stream_look(struct ovl_sender *s, const struct ovl_sender_stream *stream
 	return 0;
 }
 
-void ovl_stream_mark(struct ovl_sender *s)
+void ovl_stream_mark(struct ovl_sender *s, struct ovl_sender_stream *stream,
+		     const struct ovl_load_stream *at)
 {
-	for (uint32_t i = 0; i < s->streams; i++) {
-		struct ovl_load_stream now;
-
-		if (ovl_stream_look(s, &s->stream[i], 0, &now))
-			continue;
-		pthread_mutex_lock(&s->lock);
-		s->stream[i].mark_bytes = now.bytes;
-		s->stream[i].mark_retransmits = now.retransmits;
-		pthread_mutex_unlock(&s->lock);
-	}
 	pthread_mutex_lock(&s->lock);
+	stream->mark_bytes = at->bytes;
+	stream->mark_retransmits = at->retransmits;
 	s->marked = true;
 	pthread_mutex_unlock(&s->lock);
 }

@@ -88,9 +88,9 @@ static void stream_died(struct ovl_worker *w, struct ovl_sender_stream *stream, 
 
 	epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, stream->fd, NULL);
 	ovl_err_set(&err, OVL_EXIT_PEER, rc,
-		    "the load's connection to %s (%s) was lost during the run: %s; check that the "
+		    "the load's connection to %s%s was lost during the run: %s; check that the "
 		    "peer still runs",
-		    client->addr.name, ovl_load_which_name(stream->which),
+		    client->addr.name, ovl_client_path(client),
 		    rc == -EPROTO ? "the peer sent something that is not a report" : strerror(-rc));
 	pthread_mutex_lock(&s->lock);
 	atomic_store(&stream->dead, true);
