@@ -283,6 +283,28 @@ static void try_unknown(void)
 	scene_free(&s);
 }
 
+/* Whoever has data in flight all the time has it 100 % of it; and rr is asked to wait. */
+static void try_idler(void)
+{
+	const struct ovl_finding *f;
+	struct scene s;
+
+	scene_healthy(&s);
+	idler(&s);
+	scene_flow(&s)->busy_us = 2000000;
+	build(&s);
+	f = found(OVL_RULE_SENDER_APPLICATION_LIMITED);
+	ok(f && strstr(f->title, "in flight 100 %"), "a share is at most all: %s",
+	   f ? f->title : "-");
+	for (uint32_t i = 0; f && i < f->n_evidence; i++)
+		ok(f->evidence[i].value <= 1, "its evidence, too: %s", f->evidence[i].key);
+	s.facts.load.valid = true;
+	snprintf(s.facts.load.kind, sizeof(s.facts.load.kind), "rr");
+	build(&s);
+	ok(!found(OVL_RULE_SENDER_APPLICATION_LIMITED), "round trips of our own are no finding");
+	scene_free(&s);
+}
+
 int main(void)
 {
 	bool tried[OVL_RULE_COUNT] = {false};
@@ -298,6 +320,7 @@ int main(void)
 	try_missing();
 	try_programs();
 	try_unknown();
+	try_idler();
 	for (int i = 0; i < OVL_RULE_COUNT; i++)
 		ok(tried[i] || i == OVL_RULE_LATENCY_WAIT || i == OVL_RULE_CPU_STAGE,
 		   "%s has a case", ovl_rule_info((enum ovl_rule)i)->key);

@@ -277,6 +277,7 @@ static void take_costs(struct ovl_tally *t)
 	if (isnan(far->cpu_ns_per_kib) && d->bytes >= COST_BYTES_MIN) /* said only in the end */
 		far->cpu_ns_per_kib =
 			tr->remote_cpu / 100 * (double)d->wall_ns * 1024 / (double)d->bytes;
+	tr->last_mss_bytes = known(d->mss_bytes);
 	if (!d->wall_ns || tr->reverse)
 		return;
 	tr->rwnd_ratio = fmin(1, (double)d->rwnd_us * 1e3 / (double)d->wall_ns);

@@ -404,9 +404,9 @@ static bool gather(struct drawing *d, char why_not[OVL_TEXT_MAX])
 		sums.o = cpu->phase[OVL_PHASE_OVERLAY].lane;
 	}
 	if (!sums.conn_o.wall_ns)
-		why = "no slice of the overlay was measured yet";
+		why = "no turn of the overlay was measured yet";
 	else if (!d->estimated && !sums.conn_u.wall_ns)
-		why = "no slice of the underlay was measured yet";
+		why = "no turn of the underlay was measured yet";
 	else if (d->estimated && d->choice->connection)
 		why = "the underlay was not measured, and the connection's waits cannot be "
 		      "estimated";

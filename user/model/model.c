@@ -118,7 +118,7 @@ static void build_load(const struct ovl_model_state *state, const struct ovl_fac
 	if (backlog)
 		ovl_text_set(
 			l->disturbed,
-			"%llu packets were dropped in the measured slices because a CPU's "
+			"%llu packets were dropped in the measured turns because a CPU's "
 			"backlog was full (net.core.netdev_max_backlog): the goodputs are lower "
 			"than these paths allow",
 			(unsigned long long)backlog);

@@ -182,7 +182,8 @@ static void rule_proxy(struct ovl_diag *d)
 
 static double share_of(uint64_t us, uint64_t wall_ns)
 {
-	return wall_ns ? (double)us * 1e3 / (double)wall_ns : 0;
+	/* the kernel counts from another instant than the interval's: a little more is all of it */
+	return wall_ns ? fmin(1, (double)us * 1e3 / (double)wall_ns) : 0;
 }
 
 static void say_reader(struct ovl_diag *d, const struct ovl_flow_sum *s, double rwnd)
@@ -265,7 +266,8 @@ static void rule_windows(struct ovl_diag *d)
 		say_buffer(d, s, rwnd, false);
 	else if (sndbuf >= LIMITED && s->f.min_rtt_us >= RTT_LONG_US)
 		say_buffer(d, s, sndbuf, true);
-	else if (s->app_limited * 2 >= s->intervals && s->hungry * 2 >= s->intervals) {
+	else if (s->app_limited * 2 >= s->intervals && s->hungry * 2 >= s->intervals &&
+		 !ovl_facts_rr(d->facts)) { /* one message at a time is what rr is asked for */
 		struct ovl_finding *f =
 			ovl_diag_find(d, OVL_RULE_SENDER_APPLICATION_LIMITED, 0.8, s->f.ns, "");
 

@@ -403,7 +403,7 @@ static void say_load(struct lanes *l, struct ovl_verdict *v, struct ovl_choice *
 		v->limit = OVL_LIMIT_UNKNOWN;
 		side_set(v, "both");
 		ovl_str_copy(v->sentence, sizeof(v->sentence),
-			     "no slice of the overlay was measured yet");
+			     "no turn of the overlay was measured yet");
 		ovl_str_copy(choice->why_not, sizeof(choice->why_not), v->sentence);
 		return;
 	}

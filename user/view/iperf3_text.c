@@ -188,12 +188,16 @@ static void put_costs(struct ovl_buf *out, const struct ovl_transfer *t)
 
 	put_side(out, "sender", &t->sender);
 	put_side(out, "receiver", &t->receiver);
-	ovl_buf_printf(out,
-		       "TCP       %s, MSS %s; limited by the receiver's window %s %%, by the send "
-		       "buffer %s %% of the time\n",
+	ovl_buf_printf(out, "TCP       %s, MSS %s",
 		       *t->sender_congestion ? t->sender_congestion : "-",
-		       known(mss, t->mss_bytes, 0), known(rwnd, 100 * t->rwnd_ratio, 1),
-		       known(sndbuf, 100 * t->sndbuf_ratio, 1));
+		       known(mss, t->last_mss_bytes, 0));
+	if (!isnan(t->rwnd_ratio) || !isnan(t->sndbuf_ratio))
+		ovl_buf_printf(out,
+			       "; limited by the receiver's window %s %%, by the send buffer %s %% "
+			       "of the time",
+			       known(rwnd, 100 * t->rwnd_ratio, 1),
+			       known(sndbuf, 100 * t->sndbuf_ratio, 1));
+	ovl_buf_puts(out, "\n");
 	if (*t->disagreement)
 		ovl_buf_printf(out, "%s\n", t->disagreement);
 }

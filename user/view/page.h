@@ -15,6 +15,7 @@ enum ovl_state {
 	OVL_STATE_PAUSED,
 	OVL_STATE_REPLAY,
 	OVL_STATE_WARMUP,
+	OVL_STATE_END, /* of a live run */
 };
 
 struct ovl_page_state {

@@ -17,6 +17,7 @@ static void state_word(const struct ovl_page *p, char *s, size_t n)
 	case OVL_STATE_PAUSED: snprintf(s, n, "PAUSED %us", behind); return;
 	case OVL_STATE_REPLAY: snprintf(s, n, "REPLAY"); return;
 	case OVL_STATE_WARMUP: snprintf(s, n, "WARMUP"); return;
+	case OVL_STATE_END: snprintf(s, n, "END"); return;
 	}
 	snprintf(s, n, "?");
 }
@@ -215,7 +216,7 @@ void ovl_page_help(const struct ovl_page *p)
 		"  unexplained   what no row accounts for, always shown",
 		"  C  M measured  A arithmetic  E estimated  R recorded",
 		"",
-		"STATE  LIVE  PAUSED behind by  WARMUP  REPLAY",
+		"STATE  LIVE  PAUSED behind by  WARMUP  REPLAY  END",
 		"  a dash is a number that is not known, never a zero",
 		"  no colour carries meaning alone",
 		"",

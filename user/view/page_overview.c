@@ -355,7 +355,7 @@ static int why_not(const struct ovl_page *p)
 	if (!p->f->load.valid)
 		return 0;
 	ovl_canvas_cut(p->c, r, 0, OVL_INK_STRONG,
-		       *why ? why : "warming up: no slice of the load is complete yet");
+		       *why ? why : "warming up: no turn of the load is complete yet");
 	return 1;
 }
 

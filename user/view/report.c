@@ -28,13 +28,31 @@ static void put_wrapped_buf(struct ovl_buf *b, struct ovl_buf *text)
 	ovl_wrap_buf(b, text, INDENT);
 }
 
+/* How long. The turns of a load are not all of it: round trips and starts are between them. */
+static void put_observed(struct ovl_buf *b, const struct ovl_facts *f, const struct ovl_model *m)
+{
+	struct ovl_unit seconds = ovl_units_time(fmax((double)m->duration_ns, 1e9), true);
+	struct ovl_unit each = ovl_units_time((double)f->interval_ns, true);
+	const bool one = m->load.pairs == 1;
+	char s[OVL_UNITS_MAX], t[OVL_UNITS_MAX];
+
+	ovl_units_text(s, (double)m->duration_ns, seconds, true);
+	ovl_units_text(t, (double)f->interval_ns, each, true);
+	if (!m->load.valid)
+		ovl_buf_printf(b, "observed %s in %llu intervals of %s; ", s,
+			       (unsigned long long)m->intervals, t);
+	else if (m->load.underlay.valid)
+		ovl_buf_printf(b, "observed %s: %u pair%s of turns of %s; ", s, m->load.pairs,
+			       one ? "" : "s", t);
+	else
+		ovl_buf_printf(b, "observed %s: %u turn%s of %s; ", s, m->load.pairs,
+			       one ? "" : "s", t);
+}
+
 /** What was run, and where. */
 static void put_header(struct ovl_buf *b, const struct ovl_facts *f, const struct ovl_model *m)
 {
 	const struct ovl_link *iface = ovl_facts_iface(f);
-	struct ovl_unit seconds = ovl_units_time(fmax((double)m->duration_ns, 1e9), true);
-	struct ovl_unit each = ovl_units_time((double)f->interval_ns, true);
-	char s[OVL_UNITS_MAX], t[OVL_UNITS_MAX];
 	struct ovl_buf line = {0};
 
 	ovl_buf_printf(b, "ovltrace %s   ", f->tool_version);
@@ -45,16 +63,10 @@ static void put_header(struct ovl_buf *b, const struct ovl_facts *f, const struc
 	if (iface)
 		ovl_buf_printf(&line, ", netns %s", ovl_facts_ns(f, iface->ns));
 	put_wrapped_buf(b, &line);
-	ovl_buf_printf(&line, "observed %s in %llu intervals of %s; ",
-		       ovl_units_text(s, (double)m->duration_ns, seconds, true),
-		       (unsigned long long)m->intervals,
-		       ovl_units_text(t, (double)f->interval_ns, each, true));
+	put_observed(&line, f, m);
 	ovl_words_load(&line, f);
 	if (f->load.valid && *f->load.congestion)
 		ovl_buf_printf(&line, " %s", f->load.congestion);
-	if (m->load.valid)
-		ovl_buf_printf(&line, ", %u pair%s of slices", m->load.pairs,
-			       m->load.pairs == 1 ? "" : "s");
 	put_wrapped_buf(b, &line);
 	if (f->load.valid && *f->load.where) {
 		ovl_buf_puts(&line, f->load.where);
@@ -126,7 +138,7 @@ static void put_waterfall(struct ovl_buf *b, const struct ovl_facts *f, const st
 	if (!m->waterfall.valid) {
 		ovl_plain_wrapped(b, *m->waterfall.why_not
 					     ? m->waterfall.why_not
-					     : "Not known: no slice of the load was complete.");
+					     : "Not known: no turn of the load was complete.");
 		return;
 	}
 	ovl_rows_build(&rows, f, &m->waterfall, ROWS_SHOWN);

@@ -27,6 +27,7 @@ void ovl_transfer_init(struct ovl_transfer *t)
 		.remote_system_cpu = NAN,
 		.sender = {NAN, NAN, NAN},
 		.receiver = {NAN, NAN, NAN},
+		.last_mss_bytes = NAN,
 		.rwnd_ratio = NAN,
 		.sndbuf_ratio = NAN,
 	};

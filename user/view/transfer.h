@@ -65,6 +65,7 @@ struct ovl_transfer {
 	double remote_cpu, remote_user_cpu, remote_system_cpu;
 	char sender_congestion[16], receiver_congestion[16]; /* "" : not known */
 	struct ovl_transfer_side sender, receiver;
+	double last_mss_bytes; /* mean over connections; grows while TCP learns the path */
 	double rwnd_ratio, sndbuf_ratio; /* of the time, mean over connections, TCP_INFO */
 	char disagreement[320];		 /* sentence; "": both ends counted the same, or unknown */
 	const char *error;		 /* the sentence of what ended it early, NULL: nothing */
