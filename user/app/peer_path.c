@@ -14,7 +14,7 @@
  * will: an iperf3 server sees a whole test without data, and one that serves both paths says that
  * it is busy on the second.
  */
-static int ask(const struct ovl_load_spec *load, enum ovl_load_which which, bool *iperf3,
+static int ask(struct ovl_load_spec *load, enum ovl_load_which which, bool *iperf3,
 	       struct ovl_err *err)
 {
 	struct ovl_load_spec probe = *load;
@@ -28,7 +28,11 @@ static int ask(const struct ovl_load_spec *load, enum ovl_load_which which, bool
 	trial = ovl_load_start(&probe, err);
 	if (!trial)
 		return -EIO;
-	*iperf3 = !strcmp(ovl_load_peer_kind(trial, OVL_LOAD_OVERLAY), "iperf3");
+	for (int i = 0; i < OVL_LOAD_PATHS; i++)
+		load->path[i].was_iperf3 =
+			probe.path[i].used &&
+			!strcmp(ovl_load_peer_kind(trial, (enum ovl_load_which)i), "iperf3");
+	*iperf3 = load->path[OVL_LOAD_OVERLAY].was_iperf3;
 	ovl_load_stop(trial);
 	return 0;
 }

@@ -123,6 +123,29 @@ static int not_ours(const struct ovl_client *client, int rc, struct ovl_err *err
 			   strerror(-rc));
 }
 
+/* Nobody listens: what to start there is what the load was to talk to. */
+static int refused_connection(const struct ovl_client *client, int rc, struct ovl_err *err)
+{
+	const struct ovl_load_spec *spec = client->spec;
+	const char *path = ovl_client_path(client), *name = client->addr.name;
+
+	if (spec->path[client->which].was_iperf3)
+		return ovl_err_set(
+			err, OVL_EXIT_PEER, rc,
+			"cannot connect to %s%s: refused; the iperf3 server there has ended "
+			"after the first look, which is a test to it (`iperf3 -s -1`?): start it "
+			"without -1",
+			name, path);
+	return ovl_err_set(err, OVL_EXIT_PEER, rc,
+			   "cannot connect to %s%s: refused, nobody listens there; start "
+			   "`%s %u` on that host",
+			   name, path,
+			   spec->raw	 ? "iperf -s -p"
+			   : spec->plain ? "iperf3 -s -p"
+					 : "ovltrace peer --port",
+			   spec->port);
+}
+
 static int connect_failed(const struct ovl_client *client, int rc, struct ovl_err *err)
 {
 	const char *path = ovl_client_path(client), *name = client->addr.name;
@@ -130,11 +153,7 @@ static int connect_failed(const struct ovl_client *client, int rc, struct ovl_er
 	switch (rc) {
 	case -ECONNRESET: /* one that hangs up at once may do so before we look */
 		return not_ours(client, rc, err);
-	case -ECONNREFUSED:
-		return ovl_err_set(err, OVL_EXIT_PEER, rc,
-				   "cannot connect to %s%s: refused, nobody listens there; start "
-				   "`ovltrace peer --port %u` on that host",
-				   name, path, client->spec->port);
+	case -ECONNREFUSED: return refused_connection(client, rc, err);
 	case -ETIMEDOUT:
 		return ovl_err_set(err, OVL_EXIT_PEER, rc,
 				   "cannot connect to %s%s: no answer within %u ms; check the "

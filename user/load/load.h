@@ -31,6 +31,7 @@ struct ovl_load_path_spec {
 	int client_netns_fd; /* -1: the current one */
 	int server_netns_fd; /* in-process receiver's namespace; ignored with a remote peer */
 	char addr[64];	     /* numeric address (or host name with a remote peer) to connect to */
+	bool was_iperf3;     /* an iperf3 server has answered there before: for the sentence */
 	/*
 	 * Where the in-process receiver listens, when another address than addr leads there (a
 	 * Service, a published port): each connection gets to one of these places. Then the port
