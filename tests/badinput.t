@@ -40,8 +40,12 @@ refused 2 "bad size" "COLSxROWS" --iface lo --render 80
 refused 2 "bad rate" "10 to 5000" --iface lo --sample-hz 9
 refused 2 "two on stdout" "cannot share stdout" --iface lo --json --jsonl
 refused 2 "short slices" "at least 0.5" --iface lo --load iperf-like -d 0.1
-refused 2 "for and count" "exclude each other" --iface lo --for 1 --count 2
-refused 2 "peer without load" "need --load" --iface lo --peer 127.0.0.1
+refused 2 "time and count" "-t.* and --count exclude each other" --iface lo -t 1 --count 2
+refused 2 "peer without load" "--peer needs a --load" --iface lo --peer 127.0.0.1
+refused 2 "load-anyway without load" "ovltrace: --load-anyway needs a --load" --iface lo --load-anyway
+refused 2 "iperf3's client" "--no-trace --load iperf-like --peer HOST" -c 127.0.0.1 -t 2
+refused 2 "iperf3's server" "ovltrace peer" -s
+refused 2 "iperf3's UDP" "TCP alone" --no-trace -u
 refused 2 "from without peer" "--from needs --peer" --iface lo --load iperf-like --from 1
 refused 2 "option of another command" "no option --offloads" --iface lo --offloads all
 refused 2 "json with a space" "--json=FILE" --iface lo --json out.json
@@ -108,10 +112,17 @@ is "$ERR" "" "--help: nothing on stderr"
 like "$OUT" "--load none\|iperf-like" "--help comes from the option table"
 run "$OVLTRACE" --version
 like "$OUT" "^ovltrace [0-9]+\.[0-9]+\.[0-9]+$" "--version"
-for command in peer lab matrix replay diff doctor list; do
-	run "$OVLTRACE" "$command" --help
+for command in peer lab matrix replay diff doctor list relay ""; do
+	run "$OVLTRACE" ${command:+"$command"} --help
 	is "$RC" 0 "$command --help: exit 0"
+	text=$OUT
+	run "$OVLTRACE" help ${command:+"$command"}
+	is "$RC$OUT" "0$text" "help $command: the same"
 done
+run "$OVLTRACE" peer --help
+unlike "$OUT" "relay|8285" "peer --help has words of its own"
+run "$OVLTRACE" matrix --help
+unlike "$OUT" "--peer|matrix:" "matrix --help, too"
 
 # a full disk and a closed pipe
 if [ -w /dev/full ]; then

@@ -84,11 +84,20 @@ is "$(json "$T/json" '"%s %s %s" % (d["waterfall"]["basis"], d["load"]["underlay
 is "$(json "$T/json" '[d["load"]["overlay"][k] for k in ("retransmits", "rtt_ns", "cwnd_segs")]')" \
 	"[None, None, None]" "what only its TCP knows is unknown"
 like "$(json "$T/json" 'd["verdict"]["limit"]')" "^receiver_|^unknown" "this side receives"
+is "$(json "$T/json" '[d["load"]["congestion"], d["config"]["congestion"]]')" "[None, \"far end's\"]" \
+	"nor its congestion control"
 like "$(json "$T/json" 'd["load"]["where"]')" "^from 198.51.100.2 over over0, its underlay in turns; sent by" \
 	"it is said who sends"
 look '"%s %s" % (d["load"]["kind"], d["load"]["peer_kind"])' --load iperf3 --peer 198.51.100.2
 is "$RC $SAID" "0 iperf3 iperf3" "asked plainly it answers as an iperf3 server"
 gone "$server"
+
+# one test is one look
+far 5201 iperf3 -s -1 -B 198.51.100.2
+look "$PEER" --peer 198.51.100.2
+like "$RC $ERR" "^6 .*ended after the first look.*start it without -1" "iperf3 -s -1: what to do is said"
+look "$PEER" --load iperf3 --peer 198.51.100.2
+like "$RC $ERR" "^6 .*start .iperf3 -s -p 5201." "nobody listens: --load iperf3 names its own server"
 
 far 5001 iperf -s
 look "$PEER" --load iperf2 --peer 198.51.100.2:5001

@@ -99,4 +99,9 @@ is "$(cat "$T/rc")" 0 "an empty TERM is survived"
 screen 80 24 -u TERM LC_ALL=C -- --for 2
 wait_rc
 is "$(cat "$T/rc")" 0 "no TERM is survived"
+
+run "$OVLTRACE" --netns "$NS" --iface lo --for 1 --render 80x24 --record "$T/end.ovl"
+like "$RC $OUT" "^0 .*s END.*[0-9]{2}:[0-9]{2}:[0-9]{2}" "--render of a run: its end, by the clock"
+run "$OVLTRACE" replay "$T/end.ovl" --render 80x24
+like "$RC $OUT" "^0 .*s REPLAY.*--:--:--" "--render of its recording: a replay"
 finish

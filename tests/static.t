@@ -68,6 +68,11 @@ run unshare -n chroot "$T/root" /ovltrace --no-trace --load iperf-like --peer fa
 like "$ERR" "cannot connect to 127.0.0.1:9 .*" "/etc/hosts is read"
 run chroot "$T/root" /ovltrace --iface lo
 is "$RC" 2 "what it cannot do is a usage error"
+like "$ERR" "only has .peer. and .--no-trace.; tracing and labs need the full one" "which says what can"
+run chroot "$T/root" /ovltrace lab list
+like "$RC $ERR" "^2 .*tracing and labs need the full one" "labs, too"
+run chroot "$T/root" /ovltrace --help
+unlike "$OUT" "matrix|relay" "its help names nothing else"
 run chroot "$T/root" /ovltrace
 like "$ERR" "only makes and answers loads" "and it says what it is"
 run chroot "$T/root" /ovltrace --version

@@ -70,6 +70,14 @@ static void test_observe(void)
 	is_int(p.intervals, 10, "elsewhere: ten, so that it ends");
 }
 
+static const char *setting(const struct ovl_facts *facts, const char *name)
+{
+	ovl_vec_each(s, &facts->config)
+		if (!strcmp(s->name, name))
+			return s->value;
+	return "";
+}
+
 static void test_options(void)
 {
 	char *argv[] = {(char *)"ovltrace",
@@ -86,7 +94,6 @@ static void test_options(void)
 	struct ovl_options o;
 	struct ovl_facts facts = {0};
 	struct ovl_err err = OVL_ERR_INIT;
-	size_t found = 0;
 
 	is_int(ovl_options_parse(OVL_CMD_RUN, 10, argv, &o, &err), 0,
 	       "long, short and glued options");
@@ -96,11 +103,19 @@ static void test_options(void)
 	is_int(o.window_bytes, 1 << 20, "M is 1024 K");
 	ok(o.json.on && !strcmp(o.json.path, "out.json"), "--json=FILE");
 	ok(isnan(o.for_s), "what was not given is unknown, not 0");
-	is_int(ovl_options_settings(&o, &facts), 0, "the effective options");
-	ovl_vec_each(s, &facts.config)
-		if (!strcmp(s->name, "congestion") && !strcmp(s->value, "cubic"))
-			found++;
-	is_int(found, 1, "with their defaults");
+	is_int(ovl_options_settings(&o, true, &facts), 0, "the effective options");
+	is_str(setting(&facts, "congestion"), "cubic", "with their defaults");
+	ovl_facts_fini(&facts);
+	o.reverse = true;
+	ovl_options_settings(&o, true, &facts);
+	is_str(setting(&facts, "congestion"), "far end's", "whoever sends chooses it");
+	ovl_facts_fini(&facts);
+	ovl_options_settings(&o, false, &facts);
+	is_str(setting(&facts, "congestion"), "cubic", "in a lab that is this program, too");
+	ovl_facts_fini(&facts);
+	o.congestion = "reno";
+	ovl_options_settings(&o, true, &facts);
+	is_str(setting(&facts, "congestion"), "reno", "unless it is asked for one");
 	ovl_facts_fini(&facts);
 }
 

@@ -88,23 +88,32 @@ static int complain(int rc, struct ovl_err *err)
 	return err->exit;
 }
 
+static int run(const struct ovl_entry_command *command, int argc, char **argv, struct ovl_err *err)
+{
+	struct ovl_options o;
+	int rc = ovl_options_parse(command->bit, argc, argv, &o, err);
+
+	if (rc)
+		return rc;
+	if (o.version)
+		return put("ovltrace " OVL_VERSION "\n", err);
+	if (o.help)
+		return help(command, err);
+	rc = raise_descriptor_limit(err);
+	return rc ? rc : command->run(&o, err);
+}
+
 int ovl_entry_main(const struct ovl_entry_command *commands, int argc, char **argv)
 {
-	const struct ovl_entry_command *command = find(commands, argc, argv);
-	int words = *command->name ? 1 : 0;
+	const int asks = argc > 1 && !strcmp(argv[1], "help"); /* ovltrace help [COMMAND] */
+	const struct ovl_entry_command *command = find(commands, argc - asks, argv + asks);
+	const int words = *command->name ? 1 : 0;
 	struct ovl_err err = OVL_ERR_INIT;
-	struct ovl_options o;
 	int rc;
 
 	fill_descriptors();
 	signal(SIGCHLD, SIG_DFL); /* the results of programs we start are wanted */
 	setlocale(LC_CTYPE, "");
-	rc = ovl_options_parse(command->bit, argc - words, argv + words, &o, &err);
-	if (!rc && o.version)
-		rc = put("ovltrace " OVL_VERSION "\n", &err);
-	else if (!rc && o.help)
-		rc = help(command, &err);
-	else if (!rc && !(rc = raise_descriptor_limit(&err)))
-		rc = command->run(&o, &err);
+	rc = asks ? help(command, &err) : run(command, argc - words, argv + words, &err);
 	return rc < 0 ? complain(rc, &err) : OVL_EXIT_OK;
 }

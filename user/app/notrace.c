@@ -274,7 +274,7 @@ static int start(struct run *r, struct ovl_err *err)
 	    strcmp(ovl_load_congestion(r->load), "cubic") != 0)
 		fprintf(stderr,
 			"ovltrace: congestion control is %s, the system's: without rights it "
-			"allows no cubic\n",
+			"allows no cubic (numbers do not compare with cubic's)\n",
 			ovl_load_congestion(r->load));
 	ovl_iperf3_text_start(&r->buf, &r->tally.transfer);
 	return flush(r, &r->text, err);
@@ -431,7 +431,7 @@ static int host_facts(const struct ovl_options *o, struct ovl_facts *f)
 	ovl_str_copy(f->kernel, sizeof(f->kernel), u.release);
 	ovl_str_copy(f->arch, sizeof(f->arch), u.machine);
 	ovl_str_copy(f->nodename, sizeof(f->nodename), u.nodename);
-	return ovl_options_settings(o, f);
+	return ovl_options_settings(o, true, f);
 }
 
 int ovl_notrace_peer(const struct ovl_options *o, struct ovl_err *err)

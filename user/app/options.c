@@ -329,6 +329,25 @@ static int set(int key, const char *arg, struct ovl_options *o, struct ovl_err *
 	return rc;
 }
 
+static bool is_command(const char *word)
+{
+	for (int bit = 1; bit <= OVL_CMD_MATRIX; bit <<= 1) {
+		const char *name = command_name((enum ovl_command)bit);
+
+		if (*name && !strcmp(name + 1, word))
+			return true;
+	}
+	return false;
+}
+
+/* What the static program for pods leaves out. */
+static int left_out(struct ovl_err *err)
+{
+	return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+			   "this static program only has `peer` and `--no-trace`; tracing and "
+			   "labs need the full one");
+}
+
 int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ovl_options *out,
 		      struct ovl_err *err)
 {
@@ -361,6 +380,9 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 			return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 					   "%s needs a value; see ovltrace%s --help",
 					   argv[optind - 1], command_name(command));
+		if (c == '?' && command & (OVL_CMD_RUN | OVL_CMD_POD) &&
+		    ovl_options_habit(optopt, err))
+			return -EINVAL;
 		if (c == '?')
 			return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 					   "unknown option %s; see ovltrace%s --help",
@@ -369,6 +391,8 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 		for (int i = 0; c < 1000 && i < OPT_COUNT_OF; i++)
 			if (ovl_option_rows[i].ch == c)
 				key = i;
+		if (!(ovl_option_rows[key].commands & (int)command) && command == OVL_CMD_POD)
+			return left_out(err);
 		if (!(ovl_option_rows[key].commands & (int)command))
 			return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 					   "ovltrace%s has no option --%s; see ovltrace%s --help",
@@ -380,6 +404,8 @@ int ovl_options_parse(enum ovl_command command, int argc, char **argv, struct ov
 	}
 	out->n_args = argc - optind;
 	out->args = argv + optind;
+	if (command == OVL_CMD_POD && out->n_args && is_command(out->args[0]))
+		return left_out(err);
 	if (command & (OVL_CMD_RUN | OVL_CMD_PEER | OVL_CMD_DOCTOR | OVL_CMD_POD) && out->n_args &&
 	    !out->help)
 		return ovl_err_set(

@@ -96,7 +96,10 @@ void ovl_options_help(enum ovl_command command, void (*names)(struct ovl_buf *ou
 const char *ovl_options_load(const struct ovl_options *o);
 /** Bytes of one write, or of a message of round trips. */
 uint32_t ovl_options_length(const struct ovl_options *o);
-/** The effective options of a run, for the JSON document's `config`. 0 or -ENOMEM. */
-int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts);
+/**
+ * The effective options of a run, for the JSON document's `config`; remote: the load's far end is
+ * another process, which sends by its own congestion control. 0 or -ENOMEM.
+ */
+int ovl_options_settings(const struct ovl_options *o, bool remote, struct ovl_facts *facts);
 
 #endif

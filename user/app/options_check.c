@@ -54,6 +54,20 @@ static int check_rr(const struct ovl_options *o, struct ovl_err *err)
 	return 0;
 }
 
+int ovl_options_habit(int letter, struct ovl_err *err)
+{
+	if (letter == 'u')
+		return ovl_err_set(
+			err, OVL_EXIT_USAGE, -EINVAL,
+			"iperf3's -u: the load is TCP alone; `ovltrace --iface IF` looks "
+			"at UDP that others send");
+	if (letter == 'c' || letter == 's')
+		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
+				   "iperf3's -c HOST is --no-trace --load iperf-like --peer HOST; "
+				   "its -s is `ovltrace peer`");
+	return 0;
+}
+
 /* Options that contradict each other are refused together, before anything is done. */
 int ovl_options_check(const struct ovl_options *o, struct ovl_err *err)
 {
@@ -68,13 +82,16 @@ int ovl_options_check(const struct ovl_options *o, struct ovl_err *err)
 				   "all but one a file, such as --json=FILE");
 	if (!isnan(o->for_s) && o->count)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "--for and --count exclude each other");
+				   "--for (or -t) and --count exclude each other");
 	if (o->json_iperf3.on && !o->load)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--json-iperf3 needs --load iperf-like");
 	if ((o->peer || o->load_anyway) && !o->load)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
-				   "--peer and --load-anyway need --load iperf-like");
+				   "%s a --load, such as --load iperf-like",
+				   !o->load_anyway ? "--peer needs"
+				   : o->peer	   ? "--peer and --load-anyway need"
+						   : "--load-anyway needs");
 	if ((o->load_raw || o->load_plain) && !o->peer)
 		return ovl_err_set(err, OVL_EXIT_USAGE, -EINVAL,
 				   "--load %s needs --peer: the far end, where `%s -s` runs",

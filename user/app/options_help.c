@@ -3,14 +3,36 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "app/option_table.h"
 #include "base/str.h"
 #include "load/load.h"
 
+#define LEFT 33 /* columns of an option and its argument */
+
 const struct ovl_option_row ovl_option_rows[] = {
 #define OPT(KEY, name, ch, arg, metavar, commands, help) {name, ch, arg, metavar, commands, help},
 #include "app/options.def"
+};
+
+/* What an option is to one command, where the table's words are another's. */
+static const struct {
+	enum ovl_command command;
+	enum ovl_option_key key;
+	const char *help;
+} own[] = {
+	{OVL_CMD_PEER, OPT_PORT, "TCP port to listen on (default 5201)"},
+	{OVL_CMD_RELAY, OPT_PORT, "UDP port (default 8285)"},
+	{OVL_CMD_RELAY, OPT_BATCH, "many packets a system call (default: one, as flannel's)"},
+	{OVL_CMD_MATRIX, OPT_FOR, "measured seconds of a row in each turn (default 4)"},
+	{OVL_CMD_MATRIX, OPT_NO_TRACE, "only measure: no BPF, and nothing that tells why"},
+	{OVL_CMD_POD, OPT_LOAD, "what to send; rr: round trips"},
+	{OVL_CMD_POD, OPT_NO_TRACE, "only make the load, which is all that this program can"},
+	{OVL_CMD_POD, OPT_FOR, "measured seconds (default 10)"},
+	{OVL_CMD_POD, OPT_PLAIN, "iperf3's text (as without it)"},
+	{OVL_CMD_REPLAY, OPT_PLAIN, "the report as text (as without it)"},
+	{OVL_CMD_POD, OPT_OMIT, "seconds left out at the start (default 0)"},
 };
 
 static const char *const heads[] = {
@@ -54,6 +76,14 @@ static const char *const heads[] = {
 	[OVL_CMD_LIST] = "usage: ovltrace list stages|hooks|metrics|rules\n\n",
 };
 
+static const char *words(enum ovl_command command, int key)
+{
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (own[i].command == command && (int)own[i].key == key)
+			return own[i].help;
+	return ovl_option_rows[key].help;
+}
+
 void ovl_options_help(enum ovl_command command, void (*names)(struct ovl_buf *out),
 		      struct ovl_buf *out)
 {
@@ -74,7 +104,10 @@ void ovl_options_help(enum ovl_command command, void (*names)(struct ovl_buf *ou
 			 : ovl_option_rows[i].arg == MUST ? " "
 							  : "",
 			 ovl_option_rows[i].metavar, ovl_option_rows[i].arg == MAY ? "]" : "");
-		ovl_buf_printf(out, "  %-33s %s\n", left, ovl_option_rows[i].help);
+		if (strlen(left) > (size_t)LEFT)
+			ovl_buf_printf(out, "  %s\n  %-*s %s\n", left, LEFT, "", words(command, i));
+		else
+			ovl_buf_printf(out, "  %-*s %s\n", LEFT, left, words(command, i));
 	}
 	if (command & (OVL_CMD_RUN | OVL_CMD_POD))
 		ovl_buf_puts(out, "\nexit: 0 ok, 1 failed, 2 usage, 3 limit exceeded, 4 rights "
@@ -114,8 +147,11 @@ uint32_t ovl_options_length(const struct ovl_options *o)
 	return o->load_rr ? 1 : ovl_load_block_bytes(0, o->rate_bps);
 }
 
-int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
+int ovl_options_settings(const struct ovl_options *o, bool remote, struct ovl_facts *facts)
 {
+	const char *const congestion = o->congestion	      ? o->congestion
+				       : remote && o->reverse ? "far end's"
+							      : "cubic";
 	int rc = 0;
 
 	rc |= add(facts, "iface", "%s", o->iface ? o->iface : "");
@@ -134,7 +170,7 @@ int ovl_options_settings(const struct ovl_options *o, struct ovl_facts *facts)
 	rc |= o->count ? add(facts, "count", "%llu", o->count) : 0;
 	rc |= add(facts, "streams", "%u", o->streams);
 	rc |= add(facts, "length", "%u", ovl_options_length(o));
-	rc |= add(facts, "congestion", "%s", o->congestion ? o->congestion : "cubic");
+	rc |= add(facts, "congestion", "%s", congestion);
 	rc |= add(facts, "set_mss", "%u", o->mss_bytes);
 	rc |= add(facts, "window", "%u", o->window_bytes);
 	rc |= add(facts, "port", "%u", o->port ? o->port : 5201u);

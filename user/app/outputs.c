@@ -165,10 +165,13 @@ static int render(struct ovl_outputs *out, const struct ovl_facts *facts,
 		  const struct ovl_model *model, struct ovl_err *err)
 {
 	const struct ovl_options *o = out->options;
-	struct ovl_page_state state = {.state = OVL_STATE_REPLAY};
+	struct ovl_page_state state = {.state = out->live ? OVL_STATE_END : OVL_STATE_REPLAY};
 	struct ovl_canvas canvas;
 
-	ovl_str_copy(state.clock, sizeof(state.clock), "--:--:--");
+	if (out->live)
+		ovl_outputs_clock(state.clock, sizeof(state.clock));
+	else
+		ovl_str_copy(state.clock, sizeof(state.clock), "--:--:--");
 	if (ovl_canvas_init(&canvas, o->render_cols, o->render_rows, o->ascii))
 		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM,
 				   "out of memory for a screen of %dx%d", o->render_cols,

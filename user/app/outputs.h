@@ -28,6 +28,7 @@ struct ovl_outputs {
 	struct ovl_screen *screen; /* NULL: no terminal in use */
 	struct ovl_canvas canvas;
 	bool plain; /* text blocks and report on stdout */
+	bool live;  /* of a run, not of a recording */
 	/* stdout's reader left, or does not read while a signal asks for an end */
 	bool reader_gone;
 	struct ovl_buf buf;

@@ -94,7 +94,11 @@ static void name_peer(struct ovl_session *s)
 	const char *kind = ovl_load_peer_kind(s->load, OVL_LOAD_OVERLAY);
 	size_t n = strlen(f->where);
 
-	snprintf(f->congestion, sizeof(f->congestion), "%s", ovl_load_congestion(s->load));
+	/* of a far end that sends, only what it was asked for is known */
+	ovl_str_copy(f->congestion, sizeof(f->congestion),
+		     s->scene->load.remote && s->scene->load.reverse
+			     ? s->scene->load.congestion
+			     : ovl_load_congestion(s->load));
 	if (!s->scene->load.remote)
 		return;
 	snprintf(f->peer_kind, sizeof(f->peer_kind), "%s", kind);
@@ -216,6 +220,7 @@ static int start(struct ovl_session *s, const struct ovl_options *o, struct ovl_
 	if (s->signal_fd < 0)
 		return ovl_err_set(err, OVL_EXIT_FAILED, s->signal_fd,
 				   "cannot watch for signals: %s", strerror(-s->signal_fd));
+	s->out->live = true;
 	ovl_outputs_screen(s->out);
 	ovl_plan_make(o, s->scene->load.path[OVL_LOAD_UNDERLAY].used, s->out->screen != NULL,
 		      &s->plan);

@@ -244,9 +244,10 @@ int ovl_scene_open(const struct ovl_options *o, struct ovl_scene *s, struct ovl_
 	if (rc)
 		return rc;
 	ovl_str_copy(s->said, sizeof(s->said), s->target.said);
-	if (ovl_options_settings(o, &s->facts))
-		return ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
-	return o->load ? set_load(s, o, err) : 0;
+	rc = o->load ? set_load(s, o, err) : 0;
+	if (!rc && ovl_options_settings(o, s->load.remote, &s->facts))
+		rc = ovl_err_set(err, OVL_EXIT_FAILED, -ENOMEM, "out of memory");
+	return rc;
 }
 
 void ovl_scene_close(struct ovl_scene *s)
