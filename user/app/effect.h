@@ -13,7 +13,6 @@
  * model have what came of it. Closes the session's own instruments first. A user who ends the
  * session gets what there is so far. 0 or -errno with *err.
  */
-int ovl_effect_run(struct ovl_session *s, const struct ovl_collect_spec *spec,
-		   struct ovl_err *err);
+int ovl_effect_run(struct ovl_session *s, const struct ovl_collect_spec *spec, struct ovl_err *err);
 
 #endif

@@ -30,7 +30,7 @@
 #define OVL_IPERF3_RESULTS_MAX (256 * 1024) /* bytes of JSON */
 #define OVL_IPERF3_REFUSAL     9	    /* bytes of a refusal */
 #define OVL_IPERF3_TIME_MAX_S  86400
-/* of one stream, bytes or segments: no test carries more (72 PB), and the sum of all streams fits */
+/* of one stream, bytes or segments: no test carries more (72 PB), and the sum of all fits */
 #define OVL_IPERF3_COUNT_MAX (1ull << 56)
 
 /** One signed byte each. */

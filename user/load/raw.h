@@ -1,6 +1,6 @@
 /*
- * Senders without a protocol (iperf 2, netcat, strangers): counted, and a test as long as they bring
- * something. Internal to the receiving engine.
+ * Senders without a protocol (iperf 2, netcat, strangers): counted, and a test as long as they
+ * bring something. Internal to the receiving engine.
  */
 #ifndef OVL_LOAD_RAW_H
 #define OVL_LOAD_RAW_H

@@ -199,8 +199,8 @@ struct ovl_verdict {
 };
 
 struct ovl_self_model {
-	double cpu_ratio; /* own cost ÷ busy time of the limiting CPU; NAN: unknown */
-	int cpu;	  /* that CPU, -1: unknown */
+	double cpu_ratio;	  /* own cost ÷ busy time of the limiting CPU; NAN: unknown */
+	int cpu;		  /* that CPU, -1: unknown */
 	struct ovl_effect effect; /* measured on the load (--self-cost) */
 	uint64_t lost_events[OVL_LOST_COUNT]; /* by enum ovl_lost */
 };

@@ -253,8 +253,8 @@ struct ovl_sample {
 	struct ovl_load_delta load; /* of the path named by phase */
 	struct ovl_latency_delta latency;
 	struct ovl_effect_delta effect; /* in a record of its own, after the run */
-	uint64_t lost[OVL_LOST_COUNT]; /* by enum ovl_lost (bpf/abi.h) */
-	uint64_t self_cpu_ns;	       /* CPU time of ovltrace without its load threads, all CPUs */
+	uint64_t lost[OVL_LOST_COUNT];	/* by enum ovl_lost (bpf/abi.h) */
+	uint64_t self_cpu_ns; /* CPU time of ovltrace without its load threads, all CPUs */
 };
 
 /** Forget the contents, keep the memory. */
