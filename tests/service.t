@@ -100,6 +100,8 @@ if command -v qperf > /dev/null; then
 		}
 	END
 	start ip netns exec "$ns-b" qperf > /dev/null 2>&1
+	# its child waits for ever for a client that was ended
+	at_exit "ip netns pids $ns-b | xargs -r kill -9"
 	wait_until listens "$ns-b" 19765
 	start "$OVLTRACE" --netns "$ns-a" --iface "svc$$" -d 1 --count 60 --jsonl="$T/beside.jsonl" > /dev/null 2>&1
 	beside=$STARTED
