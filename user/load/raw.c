@@ -48,7 +48,8 @@ void ovl_raw_leave(struct ovl_conn_ctx *ctx, struct ovl_conn *conn, uint64_t now
 {
 	struct ovl_peer_served what = {.kind = "raw",
 				       .streams = 1,
-				       .complete = now_ns < conn->deadline_ns,
+				       /* one that was no test cannot end badly */
+				       .complete = !conn->going || now_ns < conn->deadline_ns,
 				       .bytes = conn->bytes,
 				       .untold = ctx->untold,
 				       .duration_s = (double)(now_ns - conn->since_ns) / 1e9};
