@@ -65,7 +65,7 @@ like "$(cat "$T/name")" "^ovltrace: --peer nowhere.invalid: .*resolves here" "a 
 mkdir "$T/root/etc"
 echo "127.0.0.1 far.example" > "$T/root/etc/hosts"
 run unshare -n chroot "$T/root" /ovltrace --no-trace --load iperf-like --peer far.example:9 -t 1
-like "$ERR" "cannot connect to 127.0.0.1:9 .*" "/etc/hosts is read"
+like "$ERR" "cannot connect to 127.0.0.1:9[: ].*" "/etc/hosts is read"
 run chroot "$T/root" /ovltrace --iface lo
 is "$RC" 2 "what it cannot do is a usage error"
 like "$ERR" "only has .peer. and .--no-trace.; tracing and labs need the full one" "which says what can"
