@@ -156,7 +156,8 @@ root_part() {
 		is "$(json "$T/p.json" "(lambda p: all(l['count'] and l['min'] <= l['p50'] <= l['p99'] <= l['max']
 			for l in (p['latency_idle_ns'], p['latency_loaded_ns'])) or p)(d['load']['$what'])")" True \
 			"$what: in order"
-		is "$(json "$T/p.json" "(lambda p: 20 * p['latency_idle_ns']['p50']
+		is "$(json "$T/p.json" "(lambda p: p['latency_idle_ns']['p50'] < 5e6 and
+			max(20 * p['latency_idle_ns']['p50'], p['rtt_ns']['p50'] / 2)
 			< p['latency_loaded_ns']['p50'] < 80e6 or p)(d['load']['$what'])")" True \
 			"$what: the load fills the queue, and the round trips wait there"
 	done
